@@ -1,0 +1,44 @@
+/* The kernels of one instruction set, as a table. Every table computes the same integers from the same words. */
+#ifndef EN_KERNELS_H
+#define EN_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+/* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is part
+ * of what the words mean: a block of Gaussian samples pairs its first half with its second. */
+enum { EN_BLOCK = 1024 };
+
+/* ChaCha20 comes in groups of sixteen blocks: see chacha20.h. */
+enum { EN_KEY_BYTES = 32, EN_GROUP_BLOCKS = 16, EN_GROUP_WORDS = 128 };
+
+/* The noise of n <= EN_BLOCK samples in grid units, and the part of 1/2 that each lane's window leaves free. Both arrays
+ * hold EN_BLOCK: the last Gaussian pair is written whole. */
+typedef void en_noise_kernel(const en_plan *plan, const uint64_t *words, double *noise, double *room, size_t n);
+
+/* Rounds x + noise to the grid. slack[i], the lane's room on entry, is positive on return iff the lane is decided; otherwise
+ * out[i] is not to be used. x and out do not overlap. EN_FLOAT32 reads and writes doubles: see widen and narrow. */
+typedef void en_release_kernel(const en_plan *plan, const uint64_t *words, const double *noise, double *slack, const void *x,
+                               void *out, size_t n);
+
+typedef struct {
+    en_noise_kernel *noise[EN_FAMILY_COUNT];
+    en_release_kernel *release[EN_FORM_COUNT];
+    en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE, whose noise is a magnitude */
+    void (*widen)(const float *x, double *wide, size_t n);
+    void (*narrow)(const double *wide, float *x, size_t n);
+    int (*any_ambiguous)(const double *slack, size_t n);
+    void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups);
+    /* The elementary functions by themselves, for the tests of their bounds. */
+    void (*negative_log)(const uint64_t *words, double *out, size_t n);
+    void (*sincos)(const uint64_t *words, double *sine, double *cosine, size_t n);
+    void (*sqrt)(const double *x, double *out, size_t n);
+} en_kernels;
+
+extern const en_kernels en_kernels_portable;
+extern const en_kernels en_kernels_avx2;
+extern const en_kernels en_kernels_avx512;
+
+#endif

@@ -1,0 +1,149 @@
+/* The loops over the lanes of a block, for the instruction set that isa.h describes. Included once by each kernels_*.c.
+ *
+ * Each loop is straight-line code in its lane, so that the compiler turns it into vector instructions: selections with ?:,
+ * no branch, and the certainty of each lane written down instead of being acted on (a reduction or a store of another
+ * width inside a loop would keep gcc from vectorising it).
+ *
+ * Noise and rounding are loops of their own, with the noise in a first-level cache between them. One long loop would be
+ * slower: its hundred dependent operations fill the processor's scheduler, so that few lanes overlap.
+ */
+#include "chacha20.h"
+#include "gaussian.h"
+#include "grid.h"
+#include "kernels.h"
+#include "laplace.h"
+
+/* First noise, then rounding: noise[i] in grid units, and room[i], the part of 1/2 that lane i's window leaves free. */
+
+EN_TARGET static void laplace_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words, double *EN_RESTRICT noise,
+                                    double *EN_RESTRICT room, size_t n) {
+    const double s = plan->s, reach = plan->reach, free = 0.5 - plan->window;
+    for (size_t i = 0; i < n; i++) {
+        double cell;
+        noise[i] = en_laplace_noise(s, words[i], &cell);
+        room[i] = EN_FMA(-reach, cell, free);
+    }
+}
+
+/* Pair i gives samples i and half + i; the last pair of an odd block gives one. */
+EN_TARGET static void gaussian_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words, double *EN_RESTRICT noise,
+                                     double *EN_RESTRICT room, size_t n) {
+    const double s = plan->s, reach = plan->reach, free = 0.5 - plan->window;
+    const size_t half = (n + 1) / 2;
+    double *EN_RESTRICT sine_noise = noise + half;
+    double *EN_RESTRICT sine_room = room + half;
+    for (size_t i = 0; i < half; i++) {
+        double cell;
+        noise[i] = en_gaussian_radius(s, words[i], &cell);
+        sine_room[i] = room[i] = EN_FMA(-reach, cell, free);
+    }
+    words += half;
+    for (size_t i = 0; i < half; i++) {
+        double radius = noise[i], cosine, sine;
+        en_gaussian_direction(words[i], &cosine, &sine);
+        noise[i] = radius * cosine;
+        sine_noise[i] = radius * sine;
+    }
+}
+
+EN_TARGET static void discrete_laplace_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words,
+                                             double *EN_RESTRICT noise, double *EN_RESTRICT room, size_t n) {
+    const double s = plan->s, reach = plan->reach, free = 0.5 - plan->window, offset = plan->offset;
+    for (size_t i = 0; i < n; i++) {
+        double cell;
+        noise[i] = offset + en_laplace_magnitude(s, words[i], &cell);
+        room[i] = EN_FMA(-reach, cell, free);
+    }
+}
+
+/* slack[i] is the lane's room on entry, and what its gap leaves of it on return. */
+#define EN_RELEASE_KERNEL(form, IN, OUT)                                                                               \
+    EN_TARGET static void release_##form(const en_plan *plan, const uint64_t *words, const double *EN_RESTRICT noise,  \
+                                         double *EN_RESTRICT slack, const void *EN_RESTRICT data,                      \
+                                         void *EN_RESTRICT result, size_t n) {                                         \
+        const en_grid grid = plan->grid;                                                                               \
+        const IN *EN_RESTRICT x = data;                                                                                \
+        OUT *EN_RESTRICT out = result;                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            double gap;                                                                                                \
+            out[i] = en_release_##form(&grid, x[i], noise[i], &gap);                                                   \
+            slack[i] -= gap;                                                                                           \
+        }                                                                                                              \
+        (void)words;                                                                                                   \
+    }
+
+EN_RELEASE_KERNEL(float64, double, double)
+EN_RELEASE_KERNEL(float64_extreme, double, double)
+EN_RELEASE_KERNEL(float32, double, double)
+EN_RELEASE_KERNEL(int64_float64, int64_t, double)
+EN_RELEASE_KERNEL(int64, int64_t, int64_t)
+
+/* The noise is the magnitude; its sign, bit 0 of the word, is applied to the decided integer. */
+EN_TARGET static void release_signed_int64(const en_plan *plan, const uint64_t *EN_RESTRICT words,
+                                           const double *EN_RESTRICT noise, double *EN_RESTRICT slack,
+                                           const void *EN_RESTRICT data, void *EN_RESTRICT result, size_t n) {
+    const int64_t *EN_RESTRICT x = data;
+    int64_t *EN_RESTRICT out = result;
+    for (size_t i = 0; i < n; i++) {
+        double gap;
+        uint64_t k = en_round_to_int(noise[i], &gap);
+        uint64_t negative = UINT64_C(0) - (words[i] & 1);
+        out[i] = en_add_saturating(x[i], (k ^ negative) - negative);
+        slack[i] -= gap;
+    }
+    (void)plan;
+}
+
+EN_TARGET static void widen(const float *EN_RESTRICT x, double *EN_RESTRICT wide, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)x[i];
+}
+
+EN_TARGET static void narrow(const double *EN_RESTRICT wide, float *EN_RESTRICT x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)wide[i];
+}
+
+/* slack lies in (0, 1/2] for a decided lane. In the bit patterns that is one range, and everything else, NaN included, makes
+ * one of two integer subtractions negative. */
+EN_TARGET static int any_ambiguous(const double *EN_RESTRICT slack, size_t n) {
+    uint64_t outside = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = en_bits(slack[i]);
+        outside |= (bits - 1) | (en_bits(0.5) - bits);
+    }
+    return (int)(outside >> 63);
+}
+
+EN_TARGET static void negative_log(const uint64_t *EN_RESTRICT words, double *EN_RESTRICT out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = en_negative_log(en_uniform_high(words[i]), en_uniform_low64(words[i]));
+}
+
+EN_TARGET static void sincos(const uint64_t *EN_RESTRICT words, double *EN_RESTRICT sine, double *EN_RESTRICT cosine,
+                             size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        double s, c;
+        en_sincos_quarter(en_signed_fraction(words[i]), &s, &c);
+        sine[i] = s;
+        cosine[i] = c;
+    }
+}
+
+EN_TARGET static void square_root(const double *EN_RESTRICT x, double *EN_RESTRICT out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = EN_SQRT(x[i]);
+}
+
+const en_kernels EN_NAME(en_kernels) = {
+    .noise = {laplace_noise, gaussian_noise, discrete_laplace_noise},
+    .release = {release_float64, release_float64_extreme, release_float32, release_int64_float64, release_int64},
+    .release_signed_int64 = release_signed_int64,
+    .widen = widen,
+    .narrow = narrow,
+    .any_ambiguous = any_ambiguous,
+    .chacha20 = en_chacha20,
+    .negative_log = negative_log,
+    .sincos = sincos,
+    .sqrt = square_root,
+};

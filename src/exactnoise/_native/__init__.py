@@ -1,0 +1,92 @@
+"""The compiled core's only door: the rest of the package imports from here.
+
+`SIMD` is the instruction set in use: the widest that the machine has, or the one that the environment variable
+EXACTNOISE_SIMD names when the package is imported.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+from exactnoise._native.engine import (
+    BLOCK,
+    GROUP_WORDS,
+    KEY_BYTES,
+    PENDING_BYTES,
+    SAMPLES_PER_KEY,
+    STATUS_END,
+    Plan,
+    chacha20_words,
+    entropy_source,
+    fill_entropy,
+    negative_log,
+    simd_available,
+    sincos,
+    square_root,
+)
+from exactnoise._native.self_check import self_check
+from exactnoise.errors import UnsupportedInstructionSet
+
+__all__ = [
+    "BLOCK",
+    "GROUP_WORDS",
+    "KEY_BYTES",
+    "PENDING",
+    "SAMPLES_PER_KEY",
+    "SIMD",
+    "STATUS_END",
+    "Plan",
+    "chacha20_words",
+    "elementary_negative_log",
+    "elementary_sincos",
+    "elementary_sqrt",
+    "entropy_source",
+    "fill_entropy",
+    "self_check",
+    "simd_available",
+]
+
+Doubles = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+
+#: One declined lane: en_pending of native/release.h.
+PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 2), ("x", "u8")])
+assert PENDING.itemsize == PENDING_BYTES
+
+
+def _simd_in_use() -> str:
+    available = simd_available()
+    chosen = os.environ.get("EXACTNOISE_SIMD") or available[-1]
+    if chosen not in available:
+        raise UnsupportedInstructionSet(
+            f"EXACTNOISE_SIMD={chosen} asks for an instruction set that this machine or this build "
+            f"does not have; it has {', '.join(available)}"
+        )
+    return chosen
+
+
+SIMD: str = _simd_in_use()
+
+
+def elementary_negative_log(words: Words, simd: str) -> Doubles:
+    """Return -ln of the midpoints (w + 1/2) 2^-64 as the kernels compute it."""
+    out = np.empty(words.shape)
+    negative_log(words, out, simd=simd)
+    return out
+
+
+def elementary_sincos(words: Words, simd: str) -> tuple[Doubles, Doubles]:
+    """Return sine and cosine of (pi/2) f, f the signed fraction of each word."""
+    sine, cosine = np.empty(words.shape), np.empty(words.shape)
+    sincos(words, sine, cosine, simd=simd)
+    return sine, cosine
+
+
+def elementary_sqrt(x: Doubles, simd: str) -> Doubles:
+    """Return the square root as the kernels compute it."""
+    out = np.empty(x.shape)
+    square_root(x, out, simd=simd)
+    return out

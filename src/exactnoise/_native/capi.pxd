@@ -1,0 +1,94 @@
+# The C core's headers, line by line.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "status.h" nogil:
+    ctypedef enum en_status:
+        EN_OK
+        EN_ENTROPY_FAILED
+        EN_SIMD_UNAVAILABLE
+        EN_STATUS_END
+
+
+cdef extern from "entropy.h" nogil:
+    en_status en_entropy(void *bytes, size_t size)
+    const char *en_entropy_source()
+
+
+cdef extern from "plan.h" nogil:
+    ctypedef enum en_family:
+        EN_LAPLACE
+        EN_GAUSSIAN
+        EN_DISCRETE_LAPLACE
+
+    ctypedef enum en_form:
+        EN_FLOAT64
+        EN_FLOAT64_EXTREME
+        EN_FLOAT32
+        EN_INT64_FLOAT64
+        EN_INT64
+        EN_FORM_COUNT
+
+    ctypedef struct en_plan:
+        en_family family
+        en_form form
+        int exponent
+        double s
+        double offset
+        double window
+        double reach
+
+    void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent,
+                      double nan, double offset, double window_factor)
+
+
+cdef extern from "kernels.h" nogil:
+    enum:
+        EN_BLOCK
+        EN_KEY_BYTES
+        EN_GROUP_BLOCKS
+        EN_GROUP_WORDS
+
+    ctypedef struct en_kernels:
+        void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups) noexcept nogil
+        void (*negative_log)(const uint64_t *words, double *out, size_t n) noexcept nogil
+        void (*sincos)(const uint64_t *words, double *sine, double *cosine, size_t n) noexcept nogil
+        void (*sqrt)(const double *x, double *out, size_t n) noexcept nogil
+
+
+cdef extern from "cpu.h" nogil:
+    size_t en_variant_count()
+    const char *en_variant_name(size_t index)
+    int en_variant_available(size_t index)
+    en_status en_variant_kernels(size_t index, const en_kernels **kernels)
+
+
+cdef extern from "release.h" nogil:
+    ctypedef enum en_origin:
+        EN_FROM_KEY
+        EN_FROM_SYSTEM
+        EN_FROM_WORDS
+
+    ctypedef struct en_randomness:
+        en_origin origin
+        const uint8_t *key
+        const uint64_t *words
+
+    const int64_t EN_SAMPLES_PER_KEY
+
+    ctypedef struct en_pending:
+        int64_t index
+        int64_t lane
+        uint64_t word[2]
+        uint64_t x
+
+    ctypedef struct en_pending_list:
+        en_pending *lanes
+        size_t capacity
+        size_t count
+
+    en_status en_release(const en_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                         const void *x, void *out, size_t start, size_t n,
+                         en_pending_list *pending, size_t *done)

@@ -1,0 +1,51 @@
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
+
+BLOCK: int
+KEY_BYTES: int
+SAMPLES_PER_KEY: int
+PENDING_BYTES: int
+GROUP_WORDS: int
+STATUS_END: int
+
+def simd_available() -> tuple[str, ...]: ...
+def fill_entropy(buffer: Buffer) -> None: ...
+def entropy_source() -> str: ...
+
+class Plan:
+    family: str
+    form: str
+    simd: str
+    def __new__(
+        cls,
+        family: str,
+        form: str,
+        s: float,
+        exponent: int,
+        nan: float,
+        offset: float,
+        simd: str,
+        window_factor: float = 1.0,
+    ) -> Plan: ...
+    @property
+    def window(self) -> tuple[float, float]: ...
+    def release(
+        self,
+        x: Buffer,
+        out: Buffer,
+        start: int,
+        n: int,
+        pending: Buffer,
+        *,
+        key: Buffer | None = None,
+        words: Buffer | None = None,
+    ) -> tuple[int, int]: ...
+    def release_one(self, x: float | int) -> float | int | tuple[int, int]: ...
+
+def chacha20_words(key: Buffer, counter: int, out: Buffer, *, simd: str) -> None: ...
+def negative_log(words: Buffer, out: Buffer, *, simd: str) -> None: ...
+def sincos(words: Buffer, sine: Buffer, cosine: Buffer, *, simd: str) -> None: ...
+def square_root(x: Buffer, out: Buffer, *, simd: str) -> None: ...

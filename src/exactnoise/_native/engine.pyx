@@ -1,0 +1,205 @@
+"""The door from Python to the C core. Each function checks sizes, lets go of the GIL, calls C once and turns a status into
+an exception; no arithmetic on data happens here."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from exactnoise._native cimport capi as c
+
+from exactnoise.errors import UnsupportedInstructionSet, raise_for_status
+
+BLOCK = c.EN_BLOCK
+KEY_BYTES = c.EN_KEY_BYTES
+SAMPLES_PER_KEY = c.EN_SAMPLES_PER_KEY
+PENDING_BYTES = sizeof(c.en_pending)
+GROUP_WORDS = c.EN_GROUP_WORDS
+STATUS_END = <int>c.EN_STATUS_END
+
+FAMILIES = {"laplace": c.EN_LAPLACE, "gaussian": c.EN_GAUSSIAN, "discrete-laplace": c.EN_DISCRETE_LAPLACE}
+FORMS = {"float64": c.EN_FLOAT64, "float32": c.EN_FLOAT32, "int64-float64": c.EN_INT64_FLOAT64, "int64": c.EN_INT64}
+
+
+cdef class Buffer:
+    """The bytes of a contiguous buffer, held as long as this object lives."""
+
+    cdef Py_buffer _view
+    cdef void *bytes
+    cdef size_t size
+
+    def __cinit__(self, exporter, int flags):
+        PyObject_GetBuffer(exporter, &self._view, flags)
+        self.bytes = self._view.buf
+        self.size = <size_t>self._view.len
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self._view)
+
+
+def simd_available():
+    """Names of the instruction sets that this machine can run, narrowest first."""
+    cdef size_t i
+    return tuple([c.en_variant_name(i).decode() for i in range(c.en_variant_count()) if c.en_variant_available(i)])
+
+
+cdef const c.en_kernels *kernels_named(str simd) except NULL:
+    cdef const c.en_kernels *kernels
+    cdef size_t i
+    for i in range(c.en_variant_count()):
+        if c.en_variant_name(i).decode() == simd and c.en_variant_kernels(i, &kernels) == c.EN_OK:
+            return kernels
+    raise UnsupportedInstructionSet(
+        f"instruction set {simd!r} is not available here; this machine has {', '.join(simd_available())}"
+    )
+
+
+def fill_entropy(buffer):
+    """Fills a writable buffer with the operating system's random bytes."""
+    cdef Buffer target = Buffer(buffer, PyBUF_WRITABLE)
+    cdef c.en_status status
+    with nogil:
+        status = c.en_entropy(target.bytes, target.size)
+    raise_for_status(status)
+
+
+def entropy_source():
+    """The name of the system call that gives random bytes."""
+    return c.en_entropy_source().decode()
+
+
+cdef class Plan:
+    """One mechanism's kernels for one form of data: public parameters only, immutable, shared by threads."""
+
+    cdef c.en_plan _plan
+    cdef const c.en_kernels *_kernels
+    cdef readonly str family, form, simd
+
+    def __cinit__(self, str family, str form, double s, int exponent, double nan, double offset, str simd,
+                  double window_factor=1.0):
+        self._kernels = kernels_named(simd)
+        self.family, self.form, self.simd = family, form, simd
+        c.en_plan_init(&self._plan, FAMILIES[family], FORMS[form], s, exponent, nan, offset, window_factor)
+
+    @property
+    def window(self):
+        """The fixed part of the window and the coefficient of the cell's reach, in grid units."""
+        return self._plan.window, self._plan.reach
+
+    def release(self, x, out, size_t start, size_t n, pending, *, key=None, words=None):
+        """Releases samples start..n of the contiguous buffer x into out: see native/release.h.
+
+        The words come from `key` (32 bytes), from the array `words`, or from the operating system. Returns how many
+        samples are done and how many records of `pending` are filled.
+        """
+        cdef Buffer x_buffer = Buffer(x, PyBUF_SIMPLE)
+        cdef Buffer out_buffer = Buffer(out, PyBUF_WRITABLE)
+        cdef Buffer pending_buffer = Buffer(pending, PyBUF_WRITABLE)
+        cdef Buffer source
+        cdef size_t width = 4 if self._plan.form == c.EN_FLOAT32 else 8
+        cdef size_t word_count = n + (n & 1 if self._plan.family == c.EN_GAUSSIAN else 0)
+        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL)
+        cdef c.en_pending_list lanes
+        cdef c.en_status status
+        cdef size_t done = start
+
+        if x_buffer.size != width * n or out_buffer.size != width * n or start > n:
+            raise ValueError("x and out must hold n samples")
+        if key is not None:
+            source = Buffer(key, PyBUF_SIMPLE)
+            if source.size != c.EN_KEY_BYTES or n > <size_t>c.EN_SAMPLES_PER_KEY:
+                raise ValueError("a key has 32 bytes and serves at most SAMPLES_PER_KEY samples")
+            randomness = c.en_randomness(c.EN_FROM_KEY, <const uint8_t *>source.bytes, NULL)
+        elif words is not None:
+            source = Buffer(words, PyBUF_SIMPLE)
+            if source.size != 8 * word_count:
+                raise ValueError(f"words must hold {word_count} 64-bit words")
+            randomness = c.en_randomness(c.EN_FROM_WORDS, NULL, <const uint64_t *>source.bytes)
+        lanes.lanes = <c.en_pending *>pending_buffer.bytes
+        lanes.capacity = pending_buffer.size // sizeof(c.en_pending)
+        lanes.count = 0
+        with nogil:
+            status = c.en_release(&self._plan, self._kernels, randomness, x_buffer.bytes, out_buffer.bytes,
+                                  start, n, &lanes, &done)
+        raise_for_status(status)
+        return done, lanes.count
+
+    def release_one(self, x):
+        """Releases one number with words from the operating system: the value, or the two words of a lane to refine."""
+        cdef c.en_pending lane
+        cdef c.en_pending_list lanes
+        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL)
+        cdef size_t done = 0
+        cdef double float_x, float_out
+        cdef float narrow_x, narrow_out
+        cdef int64_t int_x, int_out
+        cdef c.en_status status
+        lanes.lanes = &lane
+        lanes.capacity = 1
+        lanes.count = 0
+
+        if self._plan.form == c.EN_FLOAT64:
+            float_x = x
+            status = c.en_release(&self._plan, self._kernels, randomness, &float_x, &float_out, 0, 1, &lanes, &done)
+            result = float_out
+        elif self._plan.form == c.EN_FLOAT32:
+            narrow_x = x
+            status = c.en_release(&self._plan, self._kernels, randomness, &narrow_x, &narrow_out, 0, 1, &lanes, &done)
+            result = narrow_out
+        elif self._plan.form == c.EN_INT64_FLOAT64:
+            int_x = x
+            status = c.en_release(&self._plan, self._kernels, randomness, &int_x, &float_out, 0, 1, &lanes, &done)
+            result = float_out
+        else:
+            int_x = x
+            status = c.en_release(&self._plan, self._kernels, randomness, &int_x, &int_out, 0, 1, &lanes, &done)
+            result = int_out
+        if status != c.EN_OK:
+            raise_for_status(status)
+        if lanes.count:
+            return lane.word[0], lane.word[1]
+        return result
+
+
+# What follows reaches parts of the core by themselves, for tests and `exactnoise info`. Nothing here releases data.
+
+
+def chacha20_words(key, uint32_t counter, out, *, str simd):
+    """Fills `out` (a whole number of groups of GROUP_WORDS words) with keystream: see native/chacha20.h."""
+    cdef const c.en_kernels *kernels = kernels_named(simd)
+    cdef Buffer key_buffer = Buffer(key, PyBUF_SIMPLE)
+    cdef Buffer target = Buffer(out, PyBUF_WRITABLE)
+    if key_buffer.size != c.EN_KEY_BYTES or target.size % (8 * c.EN_GROUP_WORDS):
+        raise ValueError("the key has 32 bytes, out a whole number of groups")
+    with nogil:
+        kernels.chacha20(<const uint8_t *>key_buffer.bytes, counter, <uint64_t *>target.bytes,
+                         target.size // (8 * c.EN_GROUP_WORDS))
+
+
+def negative_log(words, out, *, str simd):
+    """-ln of the midpoints (w + 1/2) 2^-64: see native/negative_log.h."""
+    cdef const c.en_kernels *kernels = kernels_named(simd)
+    cdef Buffer source = Buffer(words, PyBUF_SIMPLE)
+    cdef Buffer target = Buffer(out, PyBUF_WRITABLE)
+    if source.size != target.size:
+        raise ValueError("words and out must have one length")
+    kernels.negative_log(<const uint64_t *>source.bytes, <double *>target.bytes, source.size // 8)
+
+
+def sincos(words, sine, cosine, *, str simd):
+    """sin and cos of (pi/2) f, f the signed fraction of each word: see native/sincos.h."""
+    cdef const c.en_kernels *kernels = kernels_named(simd)
+    cdef Buffer source = Buffer(words, PyBUF_SIMPLE)
+    cdef Buffer sines = Buffer(sine, PyBUF_WRITABLE)
+    cdef Buffer cosines = Buffer(cosine, PyBUF_WRITABLE)
+    if source.size != sines.size or source.size != cosines.size:
+        raise ValueError("words, sine and cosine must have one length")
+    kernels.sincos(<const uint64_t *>source.bytes, <double *>sines.bytes, <double *>cosines.bytes, source.size // 8)
+
+
+def square_root(x, out, *, str simd):
+    """The kernels' square root."""
+    cdef const c.en_kernels *kernels = kernels_named(simd)
+    cdef Buffer source = Buffer(x, PyBUF_SIMPLE)
+    cdef Buffer target = Buffer(out, PyBUF_WRITABLE)
+    if source.size != target.size:
+        raise ValueError("x and out must have one length")
+    kernels.sqrt(<const double *>source.bytes, <double *>target.bytes, source.size // 8)

@@ -1,0 +1,80 @@
+"""Known answers from the compiled core that is installed: a broken build must not release anything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exactnoise._native.engine import (
+    GROUP_WORDS,
+    PENDING_BYTES,
+    Plan,
+    chacha20_words,
+    fill_entropy,
+    simd_available,
+)
+
+__all__ = ["self_check"]
+
+# RFC 8439, section 2.3.2, has a nonce; this is the first block of appendix A.1, test vector 1: key, nonce and counter 0.
+_RFC_BLOCK = bytes.fromhex(
+    "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+    "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+)
+# What a scale of 16 grid steps makes of x = 10 with these words; worked out by the tests' 300-bit oracle.
+_WORDS = np.array(
+    [
+        0x0123456789ABCDEF,
+        0xFEDCBA9876543210,
+        0x7000000000000001,
+        0x00000000DEADBEEF,
+        0x9E3779B97F4A7C15,
+        0x3C6EF372FE94F82B,
+    ],
+    np.uint64,
+)
+_ANSWERS = {
+    "laplace": [4.5625, 10.0, 9.1875, -12.3125, 9.5, 8.5625],
+    "gaussian": [13.3125, 9.9375, 11.25, 10.0, 9.9375, 9.875],
+    "discrete-laplace": [-77, 10, -3, -347, 2, -13],
+}
+_DISCRETE_OFFSET = -0.007811228765283571
+
+
+def self_check() -> dict[str, bool]:
+    """Run every instruction set of this machine against known answers.
+
+    Returns
+    -------
+    dict
+        The check's name -> whether it passed.
+    """
+    sets = simd_available()
+    return {
+        "chacha20": all(_rfc_block(simd) == _RFC_BLOCK for simd in sets),
+        "entropy": _entropy_moves(),
+        **{
+            family: all(_released(family, simd) == answers for simd in sets)
+            for family, answers in _ANSWERS.items()
+        },
+    }
+
+
+def _rfc_block(simd: str) -> bytes:
+    words = np.empty(GROUP_WORDS, np.uint64)
+    chacha20_words(bytes(32), 0, words, simd=simd)
+    return words.view(np.uint32).reshape(16, 16)[:, 0].tobytes()
+
+
+def _entropy_moves() -> bool:
+    first, second = bytearray(32), bytearray(32)
+    fill_entropy(first)
+    fill_entropy(second)
+    return first != second and any(first)
+
+
+def _released(family: str, simd: str) -> list[float | int]:
+    form, exponent, dtype = ("int64", 0, "i8") if family == "discrete-laplace" else ("float64", -4, "f8")
+    plan = Plan(family, form, 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd)
+    x, out = np.full(_WORDS.size, 10, dtype), np.empty(_WORDS.size, dtype)
+    plan.release(x, out, 0, x.size, bytearray(PENDING_BYTES * x.size), words=_WORDS)
+    return list(out.tolist())

@@ -1,0 +1,265 @@
+"""Exact amounts: what a typed number means, and how an exact one is shown or rounded outwards.
+
+Privacy parameters are kept as exact fractions of what the caller typed. A float stands for the
+shortest decimal text that Python prints for it: 0.1 is one tenth and not
+0.1000000000000000055..., so that ten spends of 0.1 are exactly 1.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import re
+import sys
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from fractions import Fraction
+
+__all__ = ["Number", "approximately", "exact", "float_down", "float_up", "text"]
+
+Number = int | float | Decimal | Fraction | str
+
+# Decimal text is limited to a little more than what a double can hold, so that
+# "1e999999999" is refused at once instead of becoming an integer of a thousand million digits.
+_LARGEST_EXPONENT = 400
+_MOST_PLACES = 2000
+_RATIO = re.compile(r"\s*([+-]?[0-9]{1,1000})\s*/\s*([0-9]{1,1000})\s*")
+_LONGEST_SHOWN = 60
+_LONGEST_DECIMAL = 28
+
+
+def exact(
+    value: Number,
+    name: str,
+    *,
+    positive: bool = True,
+    below: int | Fraction | None = None,
+) -> Fraction:
+    """Turn a typed number into the exact fraction it stands for.
+
+    Parameters
+    ----------
+    value : int, float, Decimal, Fraction or str
+        A float means the decimal text that Python prints for it. Text is a decimal number
+        (``"0.1"``, ``"1e-6"``) or a ratio of whole numbers (``"1/11"``). Other types registered
+        as `numbers.Integral`, `numbers.Rational` or `numbers.Real`, such as NumPy scalars, are
+        read the same way: ``numpy.float32(0.1)`` prints as 0.1, hence means one tenth.
+    name : str
+        The parameter's name, for the message.
+    positive : bool
+        Refuse zero (the default); with False zero is allowed. Negative numbers never are.
+    below : int or Fraction, optional
+        An upper limit, itself not allowed.
+
+    Returns
+    -------
+    Fraction
+
+    Raises
+    ------
+    TypeError
+        `value` is not a number: a bool, None, a complex number, an array.
+    ValueError
+        `value` is NaN, infinite, negative, zero where that is not allowed, not below `below`,
+        malformed text, or decimal text outside 1e-400 to 1e400.
+
+    Examples
+    --------
+    >>> exact(0.1, "epsilon")
+    Fraction(1, 10)
+    >>> exact("1/11", "epsilon")
+    Fraction(1, 11)
+    """
+    amount = value if type(value) is Fraction else _fraction(value, name)
+    if amount < 0 or (positive and not amount) or (below is not None and amount >= below):
+        allowed = "a positive number" if positive else "zero or a positive number"
+        limit = "" if below is None else f" below {below}"
+        raise ValueError(f"{name} must be {allowed}{limit}, got {_shown(value)}")
+    return amount
+
+
+def _fraction(value: object, name: str) -> Fraction:
+    """Read any accepted type; the sign is not judged here."""
+    if isinstance(value, bool):
+        raise _wrong_type(value, name)
+    if isinstance(value, float):
+        # The base class's text: a subclass such as numpy.float64 prints its own name around it.
+        return _from_decimal_text(float.__repr__(value), value, name)
+    if isinstance(value, str):
+        ratio = _RATIO.fullmatch(value)
+        if ratio is None:
+            return _from_decimal_text(value, value, name)
+        if int(ratio[2]) == 0:
+            raise ValueError(f"{name} must not be divided by zero, got {_shown(value)}")
+        return Fraction(int(ratio[1]), int(ratio[2]))
+    if isinstance(value, Decimal):
+        return _from_decimal(value, value, name)
+    try:
+        if isinstance(value, numbers.Integral):
+            return Fraction(operator.index(value))
+        if isinstance(value, numbers.Rational):
+            return Fraction(int(value.numerator), int(value.denominator))
+    except TypeError:  # numpy.timedelta64 is registered as an integer but is none
+        raise _wrong_type(value, name) from None
+    if isinstance(value, numbers.Real):
+        return _from_decimal_text(str(value), value, name)
+    raise _wrong_type(value, name)
+
+
+def _from_decimal_text(decimal_text: str, value: object, name: str) -> Fraction:
+    try:
+        decimal = Decimal(decimal_text)
+    except InvalidOperation:
+        if re.fullmatch(r"\s*[+-]?[0-9.]+[eE][+-]?[0-9]+\s*", decimal_text):
+            raise _out_of_range(value, name) from None
+        raise ValueError(
+            f"{name} must be a decimal number such as '0.1' or '1e-6', or a ratio such as '1/11', "
+            f"got {_shown(value)}"
+        ) from None
+    return _from_decimal(decimal, value, name)
+
+
+def _from_decimal(decimal: Decimal, value: object, name: str) -> Fraction:
+    if not decimal.is_finite():
+        raise ValueError(f"{name} must be finite, got {_shown(value)}")
+    if not decimal:
+        return Fraction(0)
+    last_digit = decimal.as_tuple().exponent
+    assert isinstance(last_digit, int)
+    if abs(decimal.adjusted()) > _LARGEST_EXPONENT or last_digit < -_MOST_PLACES:
+        raise _out_of_range(value, name)
+    return Fraction(decimal)
+
+
+def _out_of_range(value: object, name: str) -> ValueError:
+    return ValueError(
+        f"{name} must lie between 1e-{_LARGEST_EXPONENT} and 1e{_LARGEST_EXPONENT} and end within "
+        f"{_MOST_PLACES} decimal places, got {_shown(value)}"
+    )
+
+
+def _wrong_type(value: object, name: str) -> TypeError:
+    return TypeError(
+        f"{name} must be a number (int, float, Decimal, Fraction, or text such as '0.1' or "
+        f"'1/11'), got {_shown(value)} of type {type(value).__name__}"
+    )
+
+
+def _shown(value: object) -> str:
+    """The value for a message, cut to a readable length."""
+    try:
+        shown = repr(value)
+    except ValueError:  # Python refuses to print integers of more than 4300 digits
+        return f"a {type(value).__name__} of thousands of digits"
+    return shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "..."
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest double that is not below `value`.
+
+    Parameters
+    ----------
+    value : Fraction
+
+    Returns
+    -------
+    float
+        Finite; subnormal where `value` is that small, never a negative zero.
+
+    Raises
+    ------
+    ValueError
+        `value` is above the largest finite double.
+    """
+    try:
+        nearest = value.numerator / value.denominator  # correctly rounded by Python
+    except OverflowError:
+        nearest = math.inf if value > 0 else -sys.float_info.max
+    if nearest != math.inf and Fraction(nearest) < value:
+        nearest = math.nextafter(nearest, math.inf)
+    if nearest == math.inf:
+        raise ValueError(
+            f"{approximately(value)} is above the largest double, {sys.float_info.max!r}"
+        )
+    return nearest + 0.0
+
+
+def float_down(value: Fraction) -> float:
+    """Return the largest double that is not above `value`; see `float_up`.
+
+    Raises
+    ------
+    ValueError
+        `value` is below the most negative finite double.
+    """
+    return 0.0 - float_up(-value)
+
+
+def text(value: Fraction) -> str:
+    """Return a short text that `exact` reads back as the same fraction.
+
+    Parameters
+    ----------
+    value : Fraction
+
+    Returns
+    -------
+    str
+        A decimal where one ends within reasonable length, else a ratio.
+
+    Examples
+    --------
+    >>> text(Fraction(1, 10)), text(Fraction(1, 11)), text(Fraction(1, 10**6))
+    ('0.1', '1/11', '1e-6')
+    """
+    # Decimal prints integers of any length; str(int) stops at 4300 digits.
+    numerator, denominator = Decimal(value.numerator), Decimal(value.denominator)
+    ratio = f"{numerator}/{denominator}"
+    places = _decimal_places(value.denominator)
+    if places is None:
+        return ratio
+    digits = str(Decimal(abs(value.numerator) * 10**places // value.denominator))
+    decimal = _positional_or_scientific(digits, len(digits) - places - 1)
+    if value < 0:
+        decimal = "-" + decimal
+    return decimal if len(decimal) <= max(_LONGEST_DECIMAL, len(ratio)) else ratio
+
+
+def _decimal_places(denominator: int) -> int | None:
+    """How many decimal places a fraction in lowest terms has; None if they never end."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest //= 5
+        fives += 1
+    return max(twos, fives) if rest == 1 else None
+
+
+def _positional_or_scientific(digits: str, exponent: int) -> str:
+    """Write digits whose first one stands at 10^exponent."""
+    digits = digits.rstrip("0") or "0"
+    if exponent < -4 or exponent > 15:
+        point = "." if len(digits) > 1 else ""
+        return f"{digits[0]}{point}{digits[1:]}e{exponent}"
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    whole, decimals = digits[: exponent + 1].ljust(exponent + 1, "0"), digits[exponent + 1 :]
+    return f"{whole}.{decimals}" if decimals else whole
+
+
+def approximately(value: Fraction, rounding: str = ROUND_DOWN) -> str:
+    """Return `text` where that is short, else "about" and twelve digits, for messages.
+
+    Parameters
+    ----------
+    value : Fraction
+    rounding : str
+        A rounding mode of the `decimal` module, for the amounts that are too long to show.
+    """
+    shown = text(value)
+    if len(shown) <= _LONGEST_DECIMAL:
+        return shown
+    rounded = Context(prec=12, rounding=rounding).divide(
+        Decimal(value.numerator), Decimal(value.denominator)
+    )
+    return f"about {text(Fraction(rounded))}"

@@ -1,0 +1,111 @@
+"""The command line: ``exactnoise noise``, ``exactnoise demo``, ``exactnoise info``.
+
+One module a command; `main` dispatches and turns every failure into an exit code and one line that
+never quotes a value of the user's table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import exactnoise
+from exactnoise.cli import demo, info, noise
+from exactnoise.cli.errors import CommandError, ExitCode, UsageError
+from exactnoise.errors import BudgetExceeded, ExactNoiseError
+
+__all__ = ["main"]
+
+_EPILOG = """\
+start here:
+  exactnoise demo              a made-up table, from plan to release, in a second
+  exactnoise noise --help      the same for your own table, with examples
+  python -m pydoc exactnoise   the Python package
+
+exit codes:
+  0 done, 2 usage, 3 refused by a budget, 4 a table is not as declared,
+  5 reading or writing failed, 1 anything else, 130 interrupted
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a bad option as an exception, so that ``--json`` can report it too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code, an `exactnoise.cli.errors.ExitCode`.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
+    try:
+        args = _parser().parse_args(arguments)
+        args.run(args)
+        sys.stdout.flush()
+        return ExitCode.DONE
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.IO
+    except (Exception, KeyboardInterrupt) as error:
+        code, message = _explain(error)
+    if "--json" in arguments:
+        print(json.dumps({"error": message, "exit_code": int(code)}))
+    print(f"exactnoise: {message}", file=sys.stderr)
+    return code
+
+
+def _explain(error: BaseException) -> tuple[ExitCode, str]:
+    match error:
+        case CommandError():
+            return error.exit_code, str(error)
+        case BudgetExceeded():
+            return ExitCode.REFUSED, str(error)
+        case OSError():
+            reason = error.strerror or str(error)
+            return ExitCode.IO, f"{error.filename}: {reason}" if error.filename else reason
+        case ExactNoiseError():
+            return ExitCode.OTHER, str(error)
+        case KeyboardInterrupt():
+            return ExitCode.INTERRUPTED, "interrupted"
+        case _:  # the text of an unforeseen error may quote data, so only its place is told
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(place.filename).name}:{place.lineno}"
+            return ExitCode.OTHER, f"unexpected {type(error).__name__} at {where}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="exactnoise",
+        description="Differentially private noise, exactly rounded.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"exactnoise {exactnoise.__version__}"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (demo, noise, info):
+        command.add_command(commands)
+    return parser

@@ -1,0 +1,41 @@
+"""Exit codes, and the two failures a command reports in its own words.
+
+No message ever holds a value read from a table: names of keys, columns and files, and line numbers,
+are all a message may say. What a message may not say is in the file the reader already has.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["CommandError", "ContentError", "ExitCode", "UsageError"]
+
+
+class ExitCode(IntEnum):
+    """What the process answers to the shell."""
+
+    DONE = 0
+    OTHER = 1
+    USAGE = 2
+    REFUSED = 3
+    CONTENT = 4
+    IO = 5
+    INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class CommandError(Exception):
+    """A failure whose message was written for the person at the terminal."""
+
+    exit_code = ExitCode.OTHER
+
+
+class UsageError(CommandError):
+    """Options that do not make sense, alone or together: known before any data is read."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ContentError(CommandError):
+    """A table that is not what the options say it is."""
+
+    exit_code = ExitCode.CONTENT

@@ -1,0 +1,135 @@
+"""A released table and its metadata, put in place together or not at all.
+
+Both are written to temporary files beside their destination (mode 0600, forced to disk). Then the
+metadata is renamed first and the table last: **the table's name appears only when everything is
+done**, so a table that exists always has the metadata it was released with. If the machine dies
+between the two renames, what is left is metadata without a table (or, with ``force``, beside the
+older table, whose sha256 it does not match), never a table nobody can account for. A process that
+is killed outright leaves its ``.NAME.*.partial`` files: delete them unread, they are part of a
+release that was never finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from exactnoise.cli.errors import UsageError
+
+__all__ = ["ReleaseFiles", "metadata_path"]
+
+
+def metadata_path(table: Path) -> Path:
+    """``visits.csv`` -> ``visits.csv.release.json``, so that the two sort side by side."""
+    return table.with_name(table.name + ".release.json")
+
+
+class ReleaseFiles:
+    """Context manager: `write` the table, `commit` once; left without a commit, nothing remains.
+
+    Parameters
+    ----------
+    path : Path
+        The table's destination; `metadata_path` tells the other.
+    force : bool
+        Replace what exists.
+
+    Raises
+    ------
+    UsageError
+        A destination exists and `force` is false, or it is not a file.
+    OSError
+        The folder is missing or cannot be written to.
+    """
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        self._path = path
+        self._metadata = metadata_path(path)
+        self._force = force
+        self._sha256 = hashlib.sha256()
+        self._refuse_to_overwrite()
+        self._temporary: list[Path] = []
+        self._table = self._create()
+
+    def __enter__(self) -> ReleaseFiles:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._table.close()
+        for path in self._temporary:
+            path.unlink(missing_ok=True)
+
+    def write(self, data: bytes) -> None:
+        """Append to the table."""
+        self._sha256.update(data)
+        self._table.write(data)
+
+    def commit(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Put both files in place; return `metadata` with the table's ``sha256``, as written."""
+        document = {**metadata, "sha256": self._sha256.hexdigest()}
+        with self._create() as description:
+            description.write(json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
+            _to_disk(description)
+        _to_disk(self._table)
+        self._table.close()
+        self._refuse_to_overwrite()  # again: it may have appeared meanwhile
+        table, released_metadata = self._temporary
+        _give_usual_permissions(table, released_metadata)
+        released_metadata.replace(self._metadata)
+        try:
+            table.replace(self._path)
+        except BaseException:
+            self._metadata.unlink()
+            raise
+        _folder_to_disk(self._path.parent)
+        return document
+
+    def _create(self) -> BinaryIO:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{self._path.name}.", suffix=".partial", dir=self._path.parent
+        )
+        self._temporary.append(Path(name))
+        return os.fdopen(handle, "wb")
+
+    def _refuse_to_overwrite(self) -> None:
+        for path in (self._path, self._metadata):
+            if not os.path.lexists(path):
+                continue
+            if not self._force:
+                raise UsageError(f"{path} exists already; --force replaces it")
+            if not path.is_file():
+                raise UsageError(f"{path} is not a file")
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _give_usual_permissions(*paths: Path) -> None:
+    """Those of any new file: what was private while it was unfinished is made to be handed on."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    for path in paths:
+        path.chmod(0o666 & ~umask)
+
+
+def _folder_to_disk(folder: Path) -> None:
+    """Make the renames durable, on systems where a folder can be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,145 @@
+"""A CSV file read once, front to back, in chunks of rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import NDArray
+
+from exactnoise.cli.cells import CellError
+from exactnoise.cli.errors import ContentError
+
+__all__ = ["Parse", "Row", "Table"]
+
+Row = list[Any]  # text as it was read, with numbers put in by the caller
+Parse = Callable[[Sequence[str]], NDArray[Any]]
+
+_BOM = "\ufeff"
+_LINE_BREAK = re.compile(r"\r\n?|\n")
+
+
+class Table:
+    """The header and one numeric column of a UTF-8 CSV file.
+
+    The byte-order mark and the kind of line break are kept in `prefix` and `line_break`, so that a
+    copy can be written the way the original was.
+
+    Parameters
+    ----------
+    path : Path
+        The file; anything that can be opened and read once.
+    column : str
+        Name of the column, exactly once in the header.
+
+    Raises
+    ------
+    ContentError
+        The file is empty, is no CSV, or its header does not have the column exactly once.
+    OSError
+        The file cannot be opened or read.
+    """
+
+    def __init__(self, path: Path, column: str) -> None:
+        self.column = column
+        self.name = path.name
+        self._binary = path.open("rb")
+        try:
+            self.size = os.fstat(self._binary.fileno()).st_size
+            text = io.TextIOWrapper(self._binary, encoding="utf-8", newline="")
+            first = self._first_line(text)
+            self.prefix = _BOM if first.startswith(_BOM) else ""
+            self.line_break = "\r\n" if first.endswith("\r\n") else "\n"
+            lines = chain([first.removeprefix(_BOM)], text)
+            self._reader = csv.reader(lines, strict=True)
+            self._text = text  # closes the file when it is collected, so it must live as long
+            self.header = self._read(1)[0]
+            self.index = self._find(column)
+        except BaseException:
+            self._binary.close()
+            raise
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._binary.close()
+
+    @property
+    def bytes_read(self) -> int:
+        """How far reading has come; 0 where the file has no position (a pipe)."""
+        return self._binary.tell() if self._binary.seekable() else 0
+
+    def chunks(self, size: int, parse: Parse) -> Iterator[tuple[list[Row], NDArray[Any]]]:
+        """Up to `size` rows at a time, with the column's cells parsed by `parse`.
+
+        Raises
+        ------
+        ContentError
+            A row of the wrong width or a cell that `parse` refuses, by line and column name.
+        """
+        width = len(self.header)
+        while True:
+            line = self._reader.line_num + 1
+            rows = self._read(size)
+            if not rows:
+                return
+            if set(map(len, rows)) != {width}:
+                bad = next(i for i, row in enumerate(rows) if len(row) != width)
+                raise ContentError(
+                    f"line {_line_of(rows, bad, line)} has {len(rows[bad])} columns, "
+                    f"the header has {width}"
+                )
+            index = self.index
+            try:
+                values = parse([row[index] for row in rows])
+            except CellError as error:
+                raise ContentError(
+                    f"line {_line_of(rows, error.index, line)}, column {self.column!r}: "
+                    f"not {error.expected}"
+                ) from None
+            yield rows, values
+
+    def _first_line(self, text: io.TextIOWrapper) -> str:
+        try:
+            first = next(text, "")
+        except UnicodeDecodeError:
+            raise ContentError("the first line is not UTF-8 text") from None
+        if not first.removeprefix(_BOM).strip():
+            raise ContentError("the first line is empty: it should be the header")
+        return first
+
+    def _read(self, size: int) -> list[Row]:
+        try:
+            return list(islice(self._reader, size))
+        except UnicodeDecodeError:  # its own text quotes the bytes
+            line = self._reader.line_num
+            raise ContentError(f"not UTF-8 text, somewhere after line {line}") from None
+        except csv.Error as error:  # its own texts quote no data
+            line = self._reader.line_num
+            raise ContentError(f"line {line} is not well-formed CSV: {error}") from None
+
+    def _find(self, column: str) -> int:
+        times = self.header.count(column)
+        if times != 1:  # the names there are not quoted: without a header they would be data
+            problem = "is not in the header" if times == 0 else f"is in the header {times} times"
+            raise ContentError(f"column {column!r} {problem} (line 1, case matters)")
+        return self.header.index(column)
+
+
+def _line_of(rows: Sequence[Row], index: int, first_line: int) -> int:
+    """Line of the file on which rows[index] starts; quoted fields may hold line breaks."""
+    breaks = sum(len(_LINE_BREAK.findall(field)) for row in rows[:index] for field in row)
+    return first_line + index + breaks

@@ -1,0 +1,102 @@
+"""Every exception of the package, and the table from the C core's status codes to them.
+
+Each exception derives from :class:`ExactNoiseError` and from the built-in exception that a
+reader would expect, so both ``except ExactNoiseError`` and ``except ValueError`` work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exactnoise.accounting.cost import PrivacyCost
+
+__all__ = [
+    "STATUS",
+    "BudgetExceeded",
+    "EntropyError",
+    "ExactNoiseError",
+    "UnsupportedInstructionSet",
+    "raise_for_status",
+]
+
+
+class ExactNoiseError(Exception):
+    """Base class of the exceptions that this package defines."""
+
+
+class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
+    """A spend does not fit in what remains of a budget; nothing was spent and nothing drawn.
+
+    Parameters
+    ----------
+    message : str
+        The refusal in words, amounts included.
+    requested : PrivacyCost or None
+        What was asked for, in the budget's currency; None when no amount was named because
+        nothing at all remains (``split`` and ``fit`` on an exhausted budget).
+    spent, remaining : PrivacyCost or None
+        The state of the budget at the refusal. They add up to its total.
+    largest_epsilon : Fraction or None
+        The largest epsilon that would have fitted; None when the budget is counted in rho
+        (then ``remaining.rho`` is the largest rho).
+
+    Notes
+    -----
+    Pickling keeps the attributes, so that a refusal in a worker process arrives whole.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        requested: PrivacyCost | None = None,
+        spent: PrivacyCost | None = None,
+        remaining: PrivacyCost | None = None,
+        largest_epsilon: Fraction | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.requested = requested
+        self.spent = spent
+        self.remaining = remaining
+        self.largest_epsilon = largest_epsilon
+
+
+class EntropyError(ExactNoiseError, OSError):
+    """The operating system gave no random bytes; no noise was drawn."""
+
+
+class UnsupportedInstructionSet(ExactNoiseError, RuntimeError):  # noqa: N818
+    """The instruction set asked for is not available on this machine."""
+
+
+STATUS: Mapping[int, tuple[type[ExactNoiseError], str]] = {
+    1: (EntropyError, "the operating system gave no random bytes; nothing was released"),
+    2: (UnsupportedInstructionSet, "this machine lacks the instruction set asked for"),
+}
+"""Status code of ``native/status.h`` -> exception and message. 0 is success, hence absent."""
+
+
+def raise_for_status(code: int) -> None:
+    """Raise the exception that belongs to a status code of the C core; return on success.
+
+    Parameters
+    ----------
+    code : int
+        A value of the enum in ``native/status.h``.
+
+    Raises
+    ------
+    EntropyError, UnsupportedInstructionSet
+        As `STATUS` says.
+    ExactNoiseError
+        For a code that is not in `STATUS`: core and package do not belong together.
+    """
+    if code == 0:
+        return
+    exception, message = STATUS.get(
+        code, (ExactNoiseError, f"the native core returned the unknown status {code}")
+    )
+    raise exception(message)

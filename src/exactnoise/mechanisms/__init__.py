@@ -1,0 +1,7 @@
+"""Mechanisms: checked public parameters on the outside, exactly rounded noise on the inside."""
+
+from exactnoise.mechanisms.base import AdditiveMechanism, Mechanism
+from exactnoise.mechanisms.gaussian import Gaussian
+from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+
+__all__ = ["AdditiveMechanism", "DiscreteLaplace", "Gaussian", "Laplace", "Mechanism"]

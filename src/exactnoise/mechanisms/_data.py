@@ -1,0 +1,170 @@
+"""What users pass as data, read without loss and without ever depending on a value.
+
+The form in which data is released, and the result's dtype, follow from the input's type and the mechanism alone. Python
+lists are read element by element, since NumPy would choose a dtype by the values in them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactnoise._refine import Form
+
+__all__ = ["Lanes", "kernel_dtype", "read"]
+
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_ACCEPTED = (
+    "numbers: integers, booleans or floats of up to 64 bits, as a NumPy array, a list, a pandas, Polars or "
+    "Arrow column, or a single number"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Data as the engine reads it.
+
+    Attributes
+    ----------
+    values : ndarray
+        Of any shape, layout and byte order; bool, integer or floating.
+    missing : ndarray of bool or None
+        Lanes without a value, which count as the mechanism's public replacement.
+    scalar : {"python", "numpy", None}
+        Whether the result is a Python number, a NumPy scalar, or an array.
+    """
+
+    values: npt.NDArray[Any]
+    missing: npt.NDArray[np.bool_] | None
+    scalar: str | None
+
+    @property
+    def is_integer(self) -> bool:
+        return self.values.dtype.kind in "iub"
+
+    @property
+    def is_float32(self) -> bool:
+        return self.values.dtype == np.float32
+
+    def piece(self, start: int, stop: int, dtype: npt.DTypeLike, replacement: float | int) -> npt.NDArray[Any]:
+        """Samples start..stop in C order, converted without loss: a contiguous copy of the engine's own."""
+        values = _flat(self.values, start, stop)
+        if self.values.dtype == np.uint64:
+            values = np.minimum(values, np.uint64(_INT64_MAX))
+        piece = np.array(values, dtype=dtype, order="C")
+        if self.missing is not None:
+            piece[_flat(self.missing, start, stop)] = replacement
+        return piece
+
+
+def kernel_dtype(form: Form) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """The dtypes that a form reads and writes."""
+    read_as, written_as = {
+        "float64": ("f8", "f8"),
+        "float32": ("f4", "f4"),
+        "int64-float64": ("i8", "f8"),
+        "int64": ("i8", "i8"),
+    }[form]
+    return np.dtype(read_as), np.dtype(written_as)
+
+
+def read(x: Any) -> Lanes:
+    """Turn what a user passes into lanes.
+
+    Raises
+    ------
+    TypeError
+        The type is not one of numbers; types are public, values are not.
+    """
+    scalar = None
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        scalar = "python"
+        x = [x]
+    elif isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0):
+        scalar = "numpy"
+    values, missing = _columns(x)
+    if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
+        raise TypeError(f"x must be {_ACCEPTED}; got dtype {values.dtype}")
+    return Lanes(values.reshape(()) if scalar else values, missing, scalar)
+
+
+def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Values and mask of any column type, by what it can do and not by importing its library."""
+    if isinstance(x, np.ma.MaskedArray):
+        return np.asarray(x.data), np.ma.getmaskarray(x)
+    if isinstance(x, np.ndarray):
+        return np.asarray(x), None
+    if isinstance(x, (list, tuple, range)):
+        return _from_list(x)
+    if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
+        missing = np.asarray(x.is_null(), dtype=np.bool_)
+        return np.asarray(x.fill_null(_zero_like(x))), missing
+    if hasattr(x, "isna") and not isinstance(getattr(x, "dtype", None), np.dtype):  # pandas' nullable types
+        numpy_dtype = getattr(getattr(x, "dtype", None), "numpy_dtype", None)
+        if numpy_dtype is not None:
+            missing = np.asarray(x.isna(), dtype=np.bool_)
+            return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
+    return np.asarray(x), None
+
+
+def _zero_like(column: Any) -> int | bool:
+    return False if "bool" in str(getattr(column, "type", getattr(column, "dtype", ""))).lower() else 0
+
+
+def _from_list(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """All integers: int64, saturating. Otherwise float64. None is a missing value of either."""
+    shape = _shape_of(x)
+    flat = list(_elements(x, len(shape)))
+    if all(element is None or isinstance(element, (int, np.integer, np.bool_)) for element in flat):
+        values = np.array([_saturated(element) for element in flat], dtype=np.int64)
+    else:
+        values = np.array([_as_float(element) for element in flat], dtype=np.float64)
+    missing = np.array([element is None for element in flat], dtype=np.bool_)
+    return values.reshape(shape), missing.reshape(shape)
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    shape: list[int] = []
+    while isinstance(x, (list, tuple, range)):
+        shape.append(len(x))
+        if not len(x):
+            break
+        x = x[0]
+    return tuple(shape)
+
+
+def _elements(x: Any, depth: int) -> Iterator[Any]:
+    if depth == 0:
+        if not (x is None or isinstance(x, (int, float, np.integer, np.floating, np.bool_))):
+            raise TypeError(f"x must be {_ACCEPTED}; got a list with {type(x).__name__} in it")
+        yield x
+        return
+    for element in x:
+        if depth > 1 and _shape_of(element) != _shape_of(x[0]):
+            raise TypeError("x must be a list of numbers, or nested lists of one shape")
+        yield from _elements(element, depth - 1)
+
+
+def _saturated(element: Any) -> int:
+    return min(max(int(element or 0), _INT64_MIN), _INT64_MAX)
+
+
+def _as_float(element: Any) -> float:
+    try:
+        return float(element or 0)
+    except OverflowError:  # an integer beyond the doubles counts as infinite
+        return math.inf if element > 0 else -math.inf
+
+
+def _flat(array: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+    """Elements start..stop in C order; a view where the layout allows it."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)[start:stop]
+    if array.ndim == 1:
+        return array[start:stop]
+    return array.flat[start:stop]

@@ -1,0 +1,112 @@
+"""Checks of the parameters that mechanisms share, in words that teach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exactnoise.accounting import PrivacyBudget
+from exactnoise.accounting.amount import Number, exact, float_up
+
+__all__ = [
+    "check_budget",
+    "checked_alpha",
+    "checked_granularity",
+    "checked_nan",
+    "checked_sensitivity",
+    "four_digits_up",
+    "one_price",
+    "scale_above",
+]
+
+# Binary exponents of scale / granularity: finer grids would drown in refinement, coarser ones decide nothing.
+_FINEST, _DEFAULT, _COARSEST = 36, 20, -30
+
+
+def checked_sensitivity(mechanism: str, sensitivity: Number | None, meaning: str) -> Fraction:
+    if sensitivity is None:
+        raise TypeError(f"{mechanism} needs sensitivity: {meaning}")
+    return exact(sensitivity, "sensitivity")
+
+
+def one_price(mechanism: str, ways: Mapping[str, tuple[Any, ...]]) -> str:
+    """Which one of the ways of saying the price was taken; `ways` maps a way's words to its values."""
+    begun = [way for way, values in ways.items() if any(value is not None for value in values)]
+    if len(begun) == 1 and all(value is not None for value in ways[begun[0]]):
+        return begun[0]
+    said = f"only part of {begun[0]}" if len(begun) == 1 else ", ".join(begun) or "none of them"
+    raise TypeError(f"{mechanism} needs exactly one of: {'; '.join(ways)}; got {said}")
+
+
+def scale_above(scale: Fraction) -> float:
+    """The smallest double that is not below the exact scale: more noise, never less."""
+    try:
+        rounded = float_up(scale)
+    except ValueError as error:
+        raise ValueError(f"the noise would be too large for doubles: its scale {error}") from None
+    return rounded
+
+
+def checked_granularity(granularity: Number | None, scale: float) -> int:
+    """The binary exponent of the grid: the given one, or that of the power of two nearest above scale * 2^-20."""
+    mantissa, exponent = math.frexp(scale)
+    scale_exponent = exponent - 1 if mantissa == 0.5 else exponent  # scale <= 2^scale_exponent
+    if granularity is None:
+        return max(scale_exponent - _DEFAULT, -1074)
+    # A float is a power of two or it is not: here its bits count, not its decimal text.
+    if isinstance(granularity, float) and math.isfinite(granularity) and granularity > 0:
+        step = Fraction(granularity)
+    else:
+        step = exact(granularity, "granularity")
+    exponent = step.numerator.bit_length() - step.denominator.bit_length()
+    if step != Fraction(2) ** exponent:
+        raise ValueError(
+            f"granularity must be a power of two such as 1, 0.25 or 2**-10, got {granularity!r}"
+        )
+    if not Fraction(2) ** _COARSEST <= Fraction(scale) / step <= Fraction(2) ** _FINEST:
+        raise ValueError(
+            f"granularity must lie between scale * 2**-{_FINEST} and scale * 2**{-_COARSEST} "
+            f"(here {scale * 2.0**-_FINEST:.3g} and {scale * 2.0**-_COARSEST:.3g}), got {granularity!r}"
+        )
+    if not -1074 <= exponent <= 1023:
+        raise ValueError(f"granularity must be a finite positive double, got {granularity!r}")
+    return exponent
+
+
+def checked_nan(nan: float) -> float:
+    if isinstance(nan, (bool, np.bool_)) or not isinstance(nan, (int, float, np.integer, np.floating)):
+        raise TypeError(f"nan must be a number, what a NaN in the data counts as, got {nan!r}")
+    try:
+        replacement = float(nan)
+    except OverflowError:
+        replacement = math.inf
+    if not math.isfinite(replacement):
+        raise ValueError(f"nan must be finite: it is what a NaN in the data counts as, got {nan!r}")
+    return replacement
+
+
+def checked_alpha(alpha: float) -> float:
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)):
+        raise TypeError(f"alpha must be a number between 0 and 1, got {alpha!r}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1 (0.05 means 95 %), got {alpha!r}")
+    return float(alpha)
+
+
+def check_budget(budget: object) -> None:
+    if budget is not None and not isinstance(budget, PrivacyBudget):
+        raise TypeError(
+            "budget must be a PrivacyBudget, or None to say that the accounting is done elsewhere, "
+            f"got {type(budget).__name__}"
+        )
+
+
+def four_digits_up(epsilon: Fraction) -> Fraction:
+    """The epsilon rounded up to four significant digits."""
+    context = Context(prec=4, rounding=ROUND_CEILING)
+    return Fraction(context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))

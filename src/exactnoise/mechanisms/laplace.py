@@ -1,0 +1,262 @@
+"""Laplace noise on a fine grid, and its discrete counterpart on the integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+from exactnoise._refine import Form, discrete_offset
+from exactnoise.accounting import PrivacyCost, discrete_laplace_rho, laplace_rho
+from exactnoise.accounting.amount import Number, exact
+from exactnoise.mechanisms._parameters import (
+    checked_alpha,
+    checked_sensitivity,
+    four_digits_up,
+    one_price,
+    scale_above,
+)
+from exactnoise.mechanisms.base import AdditiveMechanism
+
+__all__ = ["DiscreteLaplace", "Laplace"]
+
+_L1 = "how much one person can change x in total (the L1 norm of the change); 1 for a count"
+
+
+class Laplace(AdditiveMechanism):
+    """Laplace noise: epsilon-differential privacy for data of bounded L1 sensitivity.
+
+    Parameters
+    ----------
+    sensitivity : number
+        How much one person can change x, added up over all of x (L1). 1 for a count, or for counts of disjoint groups
+        under the add-remove relation.
+    epsilon : number
+        The privacy parameter of one release; or give `scale`.
+    scale : number
+        The noise's scale in the data's units: sensitivity / epsilon.
+    granularity : number, optional
+        The grid's step, a power of two; by default the one nearest above scale * 2**-20. Values are released as multiples
+        of it; with an integer one, integers stay integers.
+    nan : float
+        What a NaN or a missing value counts as, before the noise. Choose it inside the data's bounds: the sensitivity is
+        that of the data after this replacement.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is missing or not allowed; the message says what is.
+
+    Notes
+    -----
+    The released value is g round((x + Z) / g), computed exactly, with Z a real Laplace variable of `scale`: a function of
+    the ideal mechanism's output, hence epsilon-differentially private (Dwork, McSherry, Nissim, Smith 2006, Proposition 1,
+    and post-processing) with no correction for floating point. `scale` is a double not below sensitivity / epsilon. The
+    guarantee is computational: it takes ChaCha20 and the operating system's generator for random.
+
+    Examples
+    --------
+    >>> m = Laplace(sensitivity=1, epsilon=0.5)
+    >>> m
+    Laplace(sensitivity=1, epsilon='0.5')
+    >>> m.scale, round(m.half_width(), 4)
+    (2.0, 5.9915)
+    """
+
+    _family = "laplace"
+    priced_by = (("epsilon",),)
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Number | None = None,
+        epsilon: Number | None = None,
+        scale: Number | None = None,
+        granularity: Number | None = None,
+        nan: float = 0.0,
+    ) -> None:
+        exact_sensitivity = checked_sensitivity("Laplace", sensitivity, _L1)
+        price, exact_scale = _price_and_scale("Laplace", exact_sensitivity, epsilon, scale)
+        self._fix_on_grid(exact_sensitivity, price, scale_above(exact_scale), granularity, nan)
+        self._fix(_epsilon=exact_sensitivity / exact_scale)
+
+    _epsilon: Fraction
+
+    @classmethod
+    def from_accuracy(cls, *, half_width: Number, sensitivity: Number | None = None, alpha: float = 0.05) -> Self:
+        """Return the mechanism of least epsilon that keeps a value within `half_width` with probability 1 - alpha.
+
+        Parameters
+        ----------
+        half_width : number
+            In the data's units.
+        sensitivity : number
+            As in the constructor.
+        alpha : float
+            0.05 means 95 %.
+
+        Returns
+        -------
+        Laplace
+            Its epsilon is rounded up to four significant digits.
+        """
+        target = exact(half_width, "half_width")
+        exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, _L1)
+        tails = Fraction(math.log(1 / checked_alpha(alpha)) + 2**-21)  # 2^-21 scale: half a step of the grid
+        epsilon = four_digits_up(exact_sensitivity * tails / target)
+        return cls(sensitivity=exact_sensitivity, epsilon=epsilon)
+
+    @cached_property
+    def _cost(self) -> PrivacyCost:
+        return PrivacyCost(epsilon=self._epsilon, rho=laplace_rho(self._epsilon))
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """Epsilon, and the rho of Laplace noise (Harrison & Manurangsi 2026, arXiv 2510.25746)."""
+        return self._cost
+
+    @property
+    def variance(self) -> float:
+        """2 scale^2: the variance of the noise. Rounding to the grid moves a value by at most g/2 more."""
+        return 2 * self.scale**2
+
+    def half_width(self, alpha: float = 0.05) -> float:
+        """scale ln(1 / alpha), and half a step of the grid for the rounding; see `AdditiveMechanism.half_width`."""
+        return -self.scale * math.log(checked_alpha(alpha)) + self.granularity / 2
+
+
+class DiscreteLaplace(AdditiveMechanism):
+    """Two-sided geometric noise on integers: epsilon-differential privacy for counts.
+
+    Parameters
+    ----------
+    sensitivity : number
+        How much one person can change x in total (L1): a whole number; 1 for a count.
+    epsilon : number
+        The privacy parameter of one release; or give `scale`.
+    scale : number
+        sensitivity / epsilon, between 2**-30 and 2**36: the noise k has probability proportional to exp(-|k| / scale).
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is missing or not allowed; the message says what is.
+
+    Notes
+    -----
+    x must be of an integer type; the result is int64 and saturates at its ends. Missing values count as 0. The noise is
+    exactly distributed: P(X = k) = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale) (Ghosh, Roughgarden, Sundararajan 2009, the
+    geometric mechanism), hence epsilon-differential privacy; about 8 % less variance than rounded Laplace noise at scale 1.
+
+    Examples
+    --------
+    >>> DiscreteLaplace(sensitivity=1, epsilon="0.5").half_width()
+    6.0
+    """
+
+    _family = "discrete-laplace"
+    priced_by = (("epsilon",),)
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Number | None = None,
+        epsilon: Number | None = None,
+        scale: Number | None = None,
+    ) -> None:
+        exact_sensitivity = checked_sensitivity("DiscreteLaplace", sensitivity, _L1)
+        if exact_sensitivity.denominator != 1:
+            raise ValueError(f"sensitivity must be a whole number for integer data, got {sensitivity!r}")
+        price, exact_scale = _price_and_scale("DiscreteLaplace", exact_sensitivity, epsilon, scale)
+        if not Fraction(1, 2**30) <= exact_scale <= 2**36:
+            raise ValueError(
+                f"the scale sensitivity / epsilon must lie between 2**-30 and 2**36, got {float(exact_scale):.3g}; for "
+                "more noise use Laplace with an integer granularity"
+            )
+        self._fix_noise(exact_sensitivity, price, scale_above(exact_scale), 0, 0.0)
+        self._fix(_epsilon=exact_sensitivity / exact_scale, _constant=discrete_offset(self.scale))
+
+    _epsilon: Fraction
+    _constant: float
+
+    @classmethod
+    def from_accuracy(cls, *, half_width: Number, sensitivity: Number | None = None, alpha: float = 0.05) -> Self:
+        """Return the mechanism of least epsilon that keeps a value within `half_width` with probability 1 - alpha.
+
+        Parameters
+        ----------
+        half_width : number
+            In the data's units; what counts is the whole number below it.
+        sensitivity : number
+            As in the constructor.
+        alpha : float
+            0.05 means 95 %.
+
+        Returns
+        -------
+        DiscreteLaplace
+            Its epsilon is rounded up to four significant digits.
+        """
+        target = math.floor(exact(half_width, "half_width", positive=False))
+        exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, _L1)
+        checked_alpha(alpha)
+        # P(|X| > t) = 2 q^(t+1) / (1 + q) lies between q^(t+1) and 2 q^(t+1): bisect 1 / scale between what these ask for.
+        low, high = -math.log(alpha) / (target + 1), math.log(2 / alpha) / (target + 1)
+        for _ in range(60):
+            middle = (low + high) / 2
+            if _tail(middle, target + 1) <= alpha:
+                high = middle
+            else:
+                low = middle
+        return cls(sensitivity=exact_sensitivity, epsilon=four_digits_up(exact_sensitivity * Fraction(high)))
+
+    @cached_property
+    def _cost(self) -> PrivacyCost:
+        rho = discrete_laplace_rho(self._epsilon, int(self.sensitivity))
+        return PrivacyCost(epsilon=self._epsilon, rho=rho)
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """Epsilon, and the rho of two-sided geometric noise (Harrison & Manurangsi 2026, arXiv 2510.25746)."""
+        return self._cost
+
+    @property
+    def variance(self) -> float:
+        """2 q / (1 - q)^2, q = exp(-1 / scale): the variance of a released value."""
+        q = math.exp(-1 / self.scale)
+        return 2 * q / math.expm1(-1 / self.scale) ** 2
+
+    def half_width(self, alpha: float = 0.05) -> float:
+        """The smallest whole t with P(|X| > t) <= alpha; see `AdditiveMechanism.half_width`."""
+        rate = 1 / self.scale
+        t = max(0, math.floor(math.log(2 / (checked_alpha(alpha) * (1 + math.exp(-rate)))) / rate) - 1)
+        while _tail(rate, t + 1) > alpha:
+            t += 1
+        return float(t)
+
+    def _form(self, is_integer: bool, is_float32: bool) -> Form:
+        if not is_integer:
+            raise TypeError(
+                "DiscreteLaplace takes integers, and x is of a floating type: use Laplace, or convert counts to int64"
+            )
+        return "int64"
+
+    def _offset(self) -> float:
+        return self._constant
+
+
+def _price_and_scale(
+    name: str, sensitivity: Fraction, epsilon: Number | None, scale: Number | None
+) -> tuple[dict[str, Fraction], Fraction]:
+    """The price as the caller said it, and the exact scale."""
+    if one_price(name, {"epsilon": (epsilon,), "scale": (scale,)}) == "epsilon":
+        amount = exact(epsilon, "epsilon")  # type: ignore[arg-type]
+        return {"epsilon": amount}, sensitivity / amount
+    amount = exact(scale, "scale")  # type: ignore[arg-type]
+    return {"scale": amount}, amount
+
+
+def _tail(rate: float, k: int) -> float:
+    """P(|X| >= k) for k >= 1."""
+    return 2 * math.exp(-rate * k) / (1 + math.exp(-rate))

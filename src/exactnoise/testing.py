@@ -1,0 +1,120 @@
+"""For tests only: mechanisms on given random words, with which nothing is private.
+
+The words replace the operating system's randomness, so that a released value can be compared with the exact one for the same
+words. Nothing else in the package imports this module. The words' meaning: native/laplace.h and native/gaussian.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactnoise import _native
+from exactnoise._refine import Extension
+from exactnoise.mechanisms._data import Lanes, kernel_dtype, read
+from exactnoise.mechanisms._engine import release_range
+from exactnoise.mechanisms.base import AdditiveMechanism
+
+__all__ = ["ambiguous_lanes", "fixed_extension", "release_from_words", "window", "word_count"]
+
+Words = npt.NDArray[np.uint64]
+
+
+def word_count(mechanism: AdditiveMechanism, n: int) -> int:
+    """How many 64-bit words n samples take."""
+    return n + n % 2 if mechanism._family == "gaussian" else n
+
+
+def fixed_extension(lane: int, j: int) -> int:
+    """Return a fixed pseudo-random word for each lane and j: the default for appended bits."""
+    z = (lane * 0x9E3779B97F4A7C15 + (j + 1) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        z = ((z ^ z >> 30) * multiplier) & 0xFFFFFFFFFFFFFFFF
+    return z ^ z >> 31
+
+
+def release_from_words(
+    mechanism: AdditiveMechanism,
+    x: Any,
+    words: Words,
+    *,
+    extension: Extension | None = None,
+    simd: str | None = None,
+    window_factor: float = 1.0,
+) -> npt.NDArray[Any]:
+    """Release x with the given random words. NOT PRIVATE.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian or DiscreteLaplace
+    x : array-like
+        As for `release`; it is copied.
+    words : ndarray of uint64
+        `word_count` of them.
+    extension : callable, optional
+        (lane, j) -> the j-th word appended to a lane's words; `fixed_extension` by default.
+    simd : str, optional
+        The instruction set; the one in use by default.
+    window_factor : float
+        Scales the certified windows: below 1 the results may be wrong, which tests use to show that they would notice.
+
+    Returns
+    -------
+    ndarray
+        Of x's shape, as `release` gives.
+    """
+    return _run(mechanism, x, words, extension or fixed_extension, simd, window_factor)[0]
+
+
+def ambiguous_lanes(
+    mechanism: AdditiveMechanism,
+    x: Any,
+    words: Words,
+    *,
+    simd: str | None = None,
+    window_factor: float = 1.0,
+) -> npt.NDArray[np.int64]:
+    """Return which samples the fast path would decline for these words; parameters as in `release_from_words`."""
+    return _run(mechanism, x, words, fixed_extension, simd, window_factor)[1]
+
+
+def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
+    """Return each sample's certified window in grid units, for whole blocks of words of a float64 release."""
+    fixed, reach = mechanism._plan(mechanism._form(mechanism._family == "discrete-laplace", False)).window
+    if mechanism._family != "gaussian":
+        middle = (words >> np.uint64(1)).astype(np.float64) + 0.5
+        return fixed + reach * 2.0 ** (63 - np.floor(np.log2(middle)))
+    windows = np.empty(words.size)
+    for start in range(0, words.size, _native.BLOCK):
+        block = words[start : start + _native.BLOCK]
+        half = (block.size + 1) // 2
+        minus_log = _native.elementary_negative_log(block[:half], _native.SIMD)
+        exponents = np.floor(np.log2(block[:half].astype(np.float64) + 0.5)) - 64
+        reaches = 2.0 ** -exponents * 2.0 ** -np.floor(np.log2(np.sqrt(2 * minus_log)))
+        windows[start : start + half] = fixed + reach * reaches
+        windows[start + half : start + block.size] = (fixed + reach * reaches)[: block.size - half]
+    return windows
+
+
+def _run(
+    mechanism: AdditiveMechanism,
+    x: Any,
+    words: Words,
+    extension: Callable[[int, int], int],
+    simd: str | None,
+    window_factor: float,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    lanes: Lanes = read(x)
+    form = mechanism._form(lanes.is_integer, lanes.is_float32)
+    plan = mechanism._make_plan(form, simd or _native.SIMD, window_factor)
+    x_dtype, out_dtype = kernel_dtype(form)
+    replacement = round(mechanism._nan) if lanes.is_integer else mechanism._nan
+    values = lanes.piece(0, lanes.values.size, x_dtype, replacement)
+    out = np.empty(values.size, out_dtype)
+    declined = release_range(
+        plan, mechanism._ideal(), values, out, extension, words=np.ascontiguousarray(words, np.uint64)
+    )
+    return out.reshape(lanes.values.shape), declined

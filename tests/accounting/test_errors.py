@@ -1,0 +1,54 @@
+"""Exceptions: their bases, pickling, and the table for the C core's status codes."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from exactnoise import errors
+
+STATUS_HEADER = Path(__file__).parents[2] / "native" / "status.h"
+
+
+def test_every_status_of_the_core_has_an_exception():
+    code_of = dict(re.findall(r"^\s*(EN_\w+) = (\d+)", STATUS_HEADER.read_text("utf-8"), re.M))
+    assert int(code_of.pop("EN_OK")) == 0
+    assert sorted(map(int, code_of.values())) == sorted(errors.STATUS)
+    assert errors.STATUS[int(code_of["EN_ENTROPY_FAILED"])][0] is errors.EntropyError
+    assert errors.STATUS[int(code_of["EN_SIMD_UNAVAILABLE"])][0] is errors.UnsupportedInstructionSet
+
+
+def test_success_raises_nothing():
+    assert errors.raise_for_status(0) is None
+
+
+@pytest.mark.parametrize("code", errors.STATUS)
+def test_known_codes(code):
+    exception, message = errors.STATUS[code]
+    with pytest.raises(exception, match=message):
+        errors.raise_for_status(code)
+
+
+@pytest.mark.parametrize("code", [-1, 99])
+def test_unknown_codes(code):
+    with pytest.raises(errors.ExactNoiseError, match=f"unknown status {code}"):
+        errors.raise_for_status(code)
+
+
+@pytest.mark.parametrize(
+    ("exception", "builtins"),
+    [
+        (errors.BudgetExceeded, (ValueError, RuntimeError)),
+        (errors.EntropyError, (OSError,)),
+        (errors.UnsupportedInstructionSet, (RuntimeError,)),
+    ],
+)
+def test_bases_and_pickling(exception, builtins):
+    for base in (errors.ExactNoiseError, *builtins):
+        assert issubclass(exception, base)
+    copied = pickle.loads(pickle.dumps(exception("why")))
+    assert type(copied) is exception
+    assert str(copied) == "why"

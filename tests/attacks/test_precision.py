@@ -1,0 +1,125 @@
+"""The precision attack: which binary digits an output uses must not tell the input.
+
+Haney, Desfontaines, Hartman, Shrestha and Hay, "Precision-based attacks and interval refining"
+(2022). It breaks noise that is added to the data in floating point, however well it was sampled.
+"""
+
+from __future__ import annotations
+
+import gmpy2
+import numpy as np
+import oracle
+import pytest
+from auditor import (
+    Claim,
+    gaussian_claim,
+    lower_bound,
+    lowest_digit,
+    precision_events,
+    refutations,
+    upper_bound,
+)
+from support import Mechanism, random_words
+
+from exactnoise import Gaussian, Laplace
+
+SAMPLES = 20_000
+# Kind, scale, claim for inputs 1 apart. At sigma 1 a large epsilon keeps delta small.
+CASES = [
+    (Laplace, 1.0, Claim(1.0)),
+    (Gaussian, 1.0, gaussian_claim(1.0, 3.0)),
+    (Gaussian, 8.0, gaussian_claim(8.0, 1.0)),
+]
+EVENTS = precision_events(0.0, 1.0)
+PAIRS = [(0.0, 1.0), (1 / 3, 4 / 3), (-0.75, 0.25), (1000.1, 1001.1)]
+
+
+@pytest.mark.parametrize("finest", [False, True])
+@pytest.mark.parametrize(("x", "neighbour"), PAIRS)
+@pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
+def test_digits_tell_nothing(
+    kind: type[Mechanism], scale: float, claim: Claim, x: float, neighbour: float, finest: bool
+) -> None:
+    granularity = scale * 2.0**-36 if finest else None
+    mechanism = kind(sensitivity=1, scale=scale, granularity=granularity)
+    y, other = (mechanism.release(np.full(SAMPLES, v), budget=None) for v in (x, neighbour))
+    assert refutations(y, other, claim, precision_events(x, neighbour)) == []
+
+
+@pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
+def test_control_floating_point_noise(kind: type[Mechanism], scale: float, claim: Claim) -> None:
+    """A textbook sampler and a double addition."""
+    rng = np.random.Generator(np.random.PCG64(1))
+    draw = rng.laplace if kind is Laplace else rng.normal
+    y, other = (x + draw(0.0, scale, SAMPLES) for x in (0.0, 1.0))
+    assert any("A[" in found for found in refutations(y, other, claim, EVENTS))
+
+
+@pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
+def test_control_exact_noise_added_afterwards(
+    kind: type[Mechanism], scale: float, claim: Claim
+) -> None:
+    """The ideal noise, correctly rounded to a double; then a double addition."""
+    y, other = (x + _ideal_noise(kind, scale, seed) for x, seed in ((0.0, 1), (1.0, 2)))
+    assert any("A[" in found for found in refutations(y, other, claim, EVENTS))
+
+
+def test_control_lattice_noise_through_a_double() -> None:
+    """Lattice noise of sigma 2^56 steps, made a double before the addition: B tells, A does not."""
+    scale, claim = 8.0, gaussian_claim(8.0, 1.0)
+    noise = [_ideal_noise(Gaussian, scale, seed) for seed in (1, 2)]
+    on_lattice = [np.rint(z * 2.0**53) * 2.0**-53 for z in noise]
+    found = refutations(on_lattice[0], 1.0 + on_lattice[1], claim, EVENTS)
+    assert found
+    assert all("B[" in event for event in found)
+
+
+def _ideal_noise(kind: type[Mechanism], scale: float, seed: int) -> np.ndarray:
+    """Samples of the ideal noise, each rounded once to the nearest double."""
+    words = random_words(seed, SAMPLES).tolist()
+    one = 1 << oracle.FIRST_ATTEMPT.fraction
+    if kind is Laplace:
+        cells = [oracle.laplace_enclosure(w >> 1, 63, scale, oracle.FIRST_ATTEMPT) for w in words]
+        signs = [-1.0 if w & 1 else 1.0 for w in words]
+        return np.array(signs) * [sum(cell) / (2 * one) for cell in cells]
+    noise = []
+    for radius, angle in zip(words[::2], words[1::2], strict=True):
+        quadrant, t = oracle.split_angle(angle)
+        pair = oracle.gaussian_enclosure(radius, 64, t, 62, quadrant, scale, oracle.FIRST_ATTEMPT)
+        noise += [sum(cell) / (2 * one) for cell in pair]
+    return np.array(noise)
+
+
+# ---------------------------------------------------------------------------------------------
+# The auditor's own parts
+
+
+def test_lowest_digit() -> None:
+    y = np.array([1.0, 3.0, -6.0, 0.75, 5e-324, 2.0**-1022 * 1.5, 0.1])
+    assert lowest_digit(y).tolist() == [0, 0, 1, -2, -1074, -1023, -55]
+    assert lowest_digit(np.zeros(1))[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("seen", "trials"), [(0, 100), (1, 100), (50, 100), (100, 100), (3, 20000)]
+)
+@pytest.mark.parametrize("alpha", [0.025, 1e-11])
+def test_clopper_pearson_covers_exactly(seen: int, trials: int, alpha: float) -> None:
+    """At the bounds, the tails of the binomial have probability alpha."""
+    high, low = upper_bound(seen, trials, alpha), lower_bound(seen, trials, alpha)
+    if seen < trials:
+        assert _binomial_tail(range(seen + 1), trials, high) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert high == 1.0
+    if seen > 0:
+        assert _binomial_tail(range(seen, trials + 1), trials, low) == pytest.approx(
+            alpha, rel=1e-6
+        )
+    else:
+        assert low == 0.0
+
+
+def _binomial_tail(counts: range, trials: int, p: float) -> float:
+    with gmpy2.context(precision=200):
+        q = gmpy2.mpfr(p)
+        return float(sum(gmpy2.comb(trials, k) * q**k * (1 - q) ** (trials - k) for k in counts))

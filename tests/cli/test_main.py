@@ -1,0 +1,123 @@
+"""The command as a whole: help, version, failures that no command expects."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import exactnoise
+from exactnoise.cli import demo, noise
+from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError
+
+
+def shell(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "exactnoise", *arguments], capture_output=True, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["noise"], ["demo"], ["info"]])
+def test_help_teaches(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        exactnoise.cli.main([*command, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "exactnoise" in out
+    if command == ["noise"]:
+        assert out.count("    exactnoise noise ") == 4
+        assert "exit code 4" in out
+
+
+def test_examples_in_the_help_work(run, folder):
+    Path("visits.csv").write_text("site,visits\nHarbour,12\n")
+    Path("sums.csv").write_text("site,total\nHarbour,12.75\n")
+    examples = noise._EPILOG.replace("\\\n", " ").splitlines()
+    commands = [line.split() for line in examples if line.startswith("    exactnoise noise")]
+    assert len(commands) == 4
+    for words in commands:
+        outcome = run(*words[1:], "--force")
+        assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        exactnoise.cli.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"exactnoise {exactnoise.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["publish-everything"], ["--colour"], ["info", "more"]])
+def test_bad_command_line(run, arguments):
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("exactnoise: ")
+    assert "--help" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (BudgetExceeded("epsilon 1 asked, 0.5 left"), 3, "epsilon 1 asked, 0.5 left"),
+        (EntropyError("no random bytes"), 5, "no random bytes"),
+        (ExactNoiseError("core and package differ"), 1, "core and package differ"),
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), 5, "x.csv: No such file"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("secret"), 1, "unexpected ZeroDivisionError at test_main.py:"),
+    ],
+)
+def test_exit_codes(run, monkeypatch, error, code, message):
+    def fail(args):
+        raise error
+
+    monkeypatch.setattr(demo, "run", fail)
+    outcome = run("demo")
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.startswith(f"exactnoise: {message}")
+    assert "secret" not in outcome.err
+    assert run("demo", "--json").json["exit_code"] == code
+
+
+def test_module_is_the_command():
+    result = shell("--version")
+    assert (result.returncode, result.stdout) == (0, f"exactnoise {exactnoise.__version__}\n")
+    assert shell("nonsense").returncode == 2
+
+
+def test_installed_command_is_the_same():
+    command = Path(sys.executable).with_name("exactnoise")
+    result = subprocess.run([command, "--version"], capture_output=True, text=True)
+    assert result.stdout == f"exactnoise {exactnoise.__version__}\n"
+
+
+def test_full_standard_output(run, monkeypatch):
+    class FullDisk(io.StringIO):
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", FullDisk())
+    outcome = run("info")
+    assert (outcome.code, outcome.err) == (5, "exactnoise: No space left on device\n")
+
+
+def test_closed_pipe_is_no_crash():
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, "-m", "exactnoise", "info"], stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (result.returncode, result.stderr) == (5, b"")
+
+
+def test_the_package_does_not_load_the_command_line():
+    script = (
+        "import gmpy2, numpy, sys; before = set(sys.modules); import exactnoise\n"
+        "print([m for m in ('argparse', 'csv', 'json', 'tempfile', 'exactnoise.cli')"
+        " if m in set(sys.modules) - before])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.stdout == "[]\n"

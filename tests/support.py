@@ -1,0 +1,130 @@
+"""What the tests of the samplers share: mechanisms, words, and comparison with the oracle."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracle
+
+from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise._native import BLOCK, simd_available
+from exactnoise.testing import release_from_words
+
+Mechanism = Laplace | Gaussian | DiscreteLaplace
+
+
+def with_scale(
+    kind: type[Mechanism], scale: float, granularity: float | None = None, nan: float = 0.0
+) -> Mechanism:
+    """A mechanism of exactly this scale: a float parameter would count as its decimal text."""
+    exact = Fraction(scale)
+    if kind is DiscreteLaplace:
+        return DiscreteLaplace(sensitivity=1, scale=exact)
+    return kind(sensitivity=exact, scale=exact, granularity=granularity, nan=nan)
+
+
+def in_steps(kind: type[Mechanism], steps: float, granularity: float = 1.0) -> Mechanism:
+    """A mechanism whose scale is ``steps`` grid steps."""
+    return with_scale(kind, steps * granularity, granularity)
+
+
+def random_words(seed: int, count: int) -> np.ndarray:
+    return np.random.PCG64(seed).random_raw(count)
+
+
+def word_count(kind: type[Mechanism], samples: int) -> int:
+    return samples + (samples & 1) if kind is Gaussian else samples
+
+
+def extension(lane: int, j: int) -> int:
+    """Fixed pseudo-random extension words: SplitMix64's output function over (lane, j)."""
+    z = (lane * 0x9E3779B97F4A7C15 + (j + 1) * 0xD1342543DE82EF95) % 2**64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return z ^ (z >> 31)
+
+
+def expected(
+    mechanism: Mechanism,
+    x: np.ndarray,
+    words: np.ndarray,
+    extension: oracle.Extension = extension,
+    nan: float = 0.0,
+) -> np.ndarray:
+    """What the oracle says the release must be."""
+    if isinstance(mechanism, DiscreteLaplace):
+        return oracle.discrete_laplace(x, words, scale=mechanism.scale, extension=extension)
+    parameters = {
+        "scale": mechanism.scale,
+        "granularity": mechanism.granularity,
+        "nan": nan,
+        "extension": extension,
+    }
+    if isinstance(mechanism, Gaussian):
+        return oracle.gaussian(x, words, block=BLOCK, **parameters)
+    return oracle.laplace(x, words, **parameters)
+
+
+def assert_exact(
+    mechanism: Mechanism,
+    x: np.ndarray,
+    words: np.ndarray,
+    extension: oracle.Extension = extension,
+    nan: float = 0.0,
+) -> None:
+    """Every instruction set returns the oracle's bytes, finite multiples of the granularity."""
+    want = expected(mechanism, x, words, extension, nan)
+    for simd in simd_available():
+        got = release_from_words(mechanism, x, words, extension=extension, simd=simd)
+        assert got.dtype == want.dtype, f"{simd}: {got.dtype}, not {want.dtype}"
+        assert got.shape == want.shape, f"{simd}: {got.shape}, not {want.shape}"
+        if got.tobytes() != want.tobytes():
+            raise AssertionError(_differences(mechanism, x, words, got, want, simd))
+    granularity = 1.0 if isinstance(mechanism, DiscreteLaplace) else mechanism.granularity
+    assert_on_grid(want, granularity)
+
+
+def wrong_lanes(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Lanes whose bytes differ."""
+    return np.flatnonzero(_bits(got) != _bits(want))
+
+
+def assert_on_grid(y: np.ndarray, granularity: float) -> None:
+    """Every value is a finite multiple of the granularity, and no zero is negative."""
+    if y.dtype.kind == "i":
+        assert not np.any(y % int(granularity)) if granularity < 2.0**63 else not np.any(y)
+        return
+    assert np.isfinite(y).all()
+    assert not np.any((y == 0) & np.signbit(y)), "-0.0"
+    step = Fraction(granularity)
+    exponent = math.frexp(granularity)[1] - 1
+    # A double is a multiple of its last digit: only values with digits below the step can be off.
+    _, exponents = np.frexp(y.astype(np.float64))
+    doubtful = y[(y != 0) & (exponents - 53 < exponent)]
+    assert all(Fraction(value) % step == 0 for value in doubtful.tolist())
+
+
+def _bits(a: np.ndarray) -> np.ndarray:
+    return a.ravel().view(f"u{a.dtype.itemsize}")
+
+
+def _differences(
+    mechanism: Mechanism,
+    x: np.ndarray,
+    words: np.ndarray,
+    got: np.ndarray,
+    want: np.ndarray,
+    simd: str,
+) -> str:
+    lanes = wrong_lanes(got, want)
+    lines = [f"{mechanism!r} with {simd}: {lanes.size} of {x.size} lanes are wrong"]
+    for lane in lanes[:8].tolist():
+        value = x.ravel()[lane].item()
+        shown = value.hex() if isinstance(value, float) else value
+        lines.append(
+            f"  lane {lane}: x = {shown}, word[{lane}] = {int(words[lane]):#x}: "
+            f"{got.ravel()[lane]!r}, not {want.ravel()[lane]!r}"
+        )
+    return "\n".join(lines)

@@ -36,7 +36,8 @@ EN_INLINE en_lanes en_rotate(en_lanes x, int bits) {
 #if EN_VECTOR_BYTES == 64
 #define EN_SHUFFLE(x, order) (en_lanes) _mm512_shuffle_epi8((__m512i)(x), _mm512_broadcast_i32x4(_mm_set_epi8(order)))
 #else
-#define EN_SHUFFLE(x, order) (en_lanes) _mm256_shuffle_epi8((__m256i)(x), _mm256_broadcastsi128_si256(_mm_set_epi8(order)))
+#define EN_SHUFFLE(x, order)                                                                                           \
+    (en_lanes) _mm256_shuffle_epi8((__m256i)(x), _mm256_broadcastsi128_si256(_mm_set_epi8(order)))
 #endif
 #define en_rotate16(x) EN_SHUFFLE(x, EN_BYTE_ROTATION_16)
 #define en_rotate8(x) EN_SHUFFLE(x, EN_BYTE_ROTATION_8)
@@ -64,39 +65,56 @@ EN_INLINE en_lanes en_broadcast(uint32_t value) {
 #endif
 }
 
-/* EN_LANES blocks from `counter` on; word r of block b goes to out[16*r + b]. */
-EN_INLINE void en_chacha20_lanes(const uint32_t key[8], uint32_t counter, uint32_t *out) {
-    uint32_t counters[EN_LANES];
-    for (int lane = 0; lane < EN_LANES; lane++)
-        counters[lane] = counter + (uint32_t)lane;
-
-    en_lanes start[16], v[16];
+/* The first round works on the four columns of the state by themselves, and only column 0 holds the counter: for one key
+ * the other three are the same in every block. */
+EN_INLINE void en_first_columns(const uint32_t key[8], en_lanes start[16], en_lanes v[16]) {
     start[0] = en_broadcast(0x61707865u); /* "expand 32-byte k" */
     start[1] = en_broadcast(0x3320646eu);
     start[2] = en_broadcast(0x79622d32u);
     start[3] = en_broadcast(0x6b206574u);
     for (int i = 0; i < 8; i++)
         start[4 + i] = en_broadcast(key[i]);
-    memcpy(&start[12], counters, sizeof start[12]);
-    start[13] = start[14] = start[15] = en_broadcast(0);
-
+    start[12] = start[13] = start[14] = start[15] = en_broadcast(0);
     for (int i = 0; i < 16; i++)
         v[i] = start[i];
+    en_quarter_round(&v[1], &v[5], &v[9], &v[13]);
+    en_quarter_round(&v[2], &v[6], &v[10], &v[14]);
+    en_quarter_round(&v[3], &v[7], &v[11], &v[15]);
+}
+
+EN_INLINE void en_diagonal_round(en_lanes v[16]) {
+    en_quarter_round(&v[0], &v[5], &v[10], &v[15]);
+    en_quarter_round(&v[1], &v[6], &v[11], &v[12]);
+    en_quarter_round(&v[2], &v[7], &v[8], &v[13]);
+    en_quarter_round(&v[3], &v[4], &v[9], &v[14]);
+}
+
+/* EN_LANES blocks from `counter` on; word r of block b goes to out[16*r + b]. */
+EN_INLINE void en_chacha20_lanes(const en_lanes start[16], const en_lanes first[16], uint32_t counter, uint32_t *out) {
+    uint32_t counters[EN_LANES];
+    for (int lane = 0; lane < EN_LANES; lane++)
+        counters[lane] = counter + (uint32_t)lane;
+    en_lanes count;
+    memcpy(&count, counters, sizeof count);
+
+    en_lanes v[16];
+    for (int i = 0; i < 16; i++)
+        v[i] = first[i];
+    v[12] = count;
+    en_quarter_round(&v[0], &v[4], &v[8], &v[12]);
+    en_diagonal_round(v);
 #if defined(__GNUC__)
-#pragma GCC unroll 10
+#pragma GCC unroll 9
 #endif
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 9; i++) {
         en_quarter_round(&v[0], &v[4], &v[8], &v[12]);
         en_quarter_round(&v[1], &v[5], &v[9], &v[13]);
         en_quarter_round(&v[2], &v[6], &v[10], &v[14]);
         en_quarter_round(&v[3], &v[7], &v[11], &v[15]);
-        en_quarter_round(&v[0], &v[5], &v[10], &v[15]);
-        en_quarter_round(&v[1], &v[6], &v[11], &v[12]);
-        en_quarter_round(&v[2], &v[7], &v[8], &v[13]);
-        en_quarter_round(&v[3], &v[4], &v[9], &v[14]);
+        en_diagonal_round(v);
     }
     for (int i = 0; i < 16; i++) {
-        v[i] += start[i];
+        v[i] += i == 12 ? count : start[i];
         memcpy(out + EN_GROUP_BLOCKS * i, &v[i], sizeof v[i]);
     }
 }
@@ -106,12 +124,16 @@ EN_TARGET static void en_chacha20(const uint8_t *key_bytes, uint32_t counter, ui
     for (int i = 0; i < 8; i++) /* little-endian, whatever the machine is */
         key[i] = (uint32_t)key_bytes[4 * i] | (uint32_t)key_bytes[4 * i + 1] << 8 |
                  (uint32_t)key_bytes[4 * i + 2] << 16 | (uint32_t)key_bytes[4 * i + 3] << 24;
+    en_lanes start[16], first[16];
+    en_first_columns(key, start, first);
     for (size_t group = 0; group < groups; group++) {
         uint32_t *out = (uint32_t *)(words + EN_GROUP_WORDS * group);
         for (uint32_t block = 0; block < EN_GROUP_BLOCKS; block += EN_LANES)
-            en_chacha20_lanes(key, counter + EN_GROUP_BLOCKS * (uint32_t)group + block, out + block);
+            en_chacha20_lanes(start, first, counter + EN_GROUP_BLOCKS * (uint32_t)group + block, out + block);
     }
     en_wipe(key, sizeof key);
+    en_wipe(start, sizeof start);
+    en_wipe(first, sizeof first);
 }
 
 #endif

@@ -6,10 +6,14 @@
 #include <stdint.h>
 
 #include "plan.h"
+#include "platform.h"
 
 /* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is part
- * of what the words mean: a block of Gaussian samples pairs its first half with its second. */
-enum { EN_BLOCK = 1024 };
+ * of what the words mean: a block of Gaussian samples pairs its first half with its second.
+ *
+ * A sample needs 51 random bits (uniform.h), so that four drawn words serve five samples: the fifth word is made of the 13
+ * spare bits of each. */
+enum { EN_BLOCK = 640, EN_DRAWN_WORDS = EN_BLOCK / 5 * 4 };
 
 /* ChaCha20 comes in groups of sixteen blocks: see chacha20.h. */
 enum { EN_KEY_BYTES = 32, EN_GROUP_BLOCKS = 16, EN_GROUP_WORDS = 128 };
@@ -18,15 +22,22 @@ enum { EN_KEY_BYTES = 32, EN_GROUP_BLOCKS = 16, EN_GROUP_WORDS = 128 };
  * hold EN_BLOCK: the last Gaussian pair is written whole. */
 typedef void en_noise_kernel(const en_plan *plan, const uint64_t *words, double *noise, double *room, size_t n);
 
-/* Rounds x + noise to the grid. slack[i], the lane's room on entry, is positive on return iff the lane is decided; otherwise
+/* Rounds x + noise to the grid. slack[i], the lane's room on entry, tells on return whether the lane is decided; if not,
  * out[i] is not to be used. x and out do not overlap. EN_FLOAT32 reads and writes doubles: see widen and narrow. */
-typedef void en_release_kernel(const en_plan *plan, const uint64_t *words, const double *noise, double *slack, const void *x,
-                               void *out, size_t n);
+typedef void en_release_kernel(const en_plan *plan, const uint64_t *words, const double *noise, double *slack,
+                               const void *x, void *out, size_t n);
+
+/* Whether a lane's slack is in [0, 2): never for a negative number, a NaN or an infinity. The window contains the roundings
+ * of the test, so a slack of 0 is enough. */
+static inline int en_is_decided(double slack) {
+    return en_bits(slack) >> 62 == 0;
+}
 
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
     en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE, whose noise is a magnitude */
+    void (*spread_words)(uint64_t *words);   /* EN_DRAWN_WORDS in, EN_BLOCK out */
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);
     int (*any_ambiguous)(const double *slack, size_t n);

@@ -19,9 +19,9 @@ EN_TARGET static void laplace_noise(const en_plan *plan, const uint64_t *EN_REST
                                     double *EN_RESTRICT room, size_t n) {
     const double s = plan->s, reach = plan->reach, free = 0.5 - plan->window;
     for (size_t i = 0; i < n; i++) {
-        double cell;
-        noise[i] = en_laplace_noise(s, words[i], &cell);
-        room[i] = EN_FMA(-reach, cell, free);
+        double power;
+        noise[i] = en_laplace_noise(s, words[i], &power);
+        room[i] = EN_FMA(-reach, power, free);
     }
 }
 
@@ -32,17 +32,13 @@ EN_TARGET static void gaussian_noise(const en_plan *plan, const uint64_t *EN_RES
     const size_t half = (n + 1) / 2;
     double *EN_RESTRICT sine_noise = noise + half;
     double *EN_RESTRICT sine_room = room + half;
+    const uint64_t *EN_RESTRICT words2 = words + half;
     for (size_t i = 0; i < half; i++) {
-        double cell;
-        noise[i] = en_gaussian_radius(s, words[i], &cell);
-        sine_room[i] = room[i] = EN_FMA(-reach, cell, free);
-    }
-    words += half;
-    for (size_t i = 0; i < half; i++) {
-        double radius = noise[i], cosine, sine;
-        en_gaussian_direction(words[i], &cosine, &sine);
-        noise[i] = radius * cosine;
-        sine_noise[i] = radius * sine;
+        double first, second, power;
+        en_gaussian_noise(s, words[i], words2[i], &first, &second, &power);
+        noise[i] = first;
+        sine_noise[i] = second;
+        sine_room[i] = room[i] = EN_FMA(-reach, power, free);
     }
 }
 
@@ -50,9 +46,9 @@ EN_TARGET static void discrete_laplace_noise(const en_plan *plan, const uint64_t
                                              double *EN_RESTRICT noise, double *EN_RESTRICT room, size_t n) {
     const double s = plan->s, reach = plan->reach, free = 0.5 - plan->window, offset = plan->offset;
     for (size_t i = 0; i < n; i++) {
-        double cell;
-        noise[i] = offset + en_laplace_magnitude(s, words[i], &cell);
-        room[i] = EN_FMA(-reach, cell, free);
+        double power;
+        noise[i] = offset + en_laplace_magnitude(s, words[i], &power);
+        room[i] = EN_FMA(-reach, power, free);
     }
 }
 
@@ -78,7 +74,7 @@ EN_RELEASE_KERNEL(float32, double, double)
 EN_RELEASE_KERNEL(int64_float64, int64_t, double)
 EN_RELEASE_KERNEL(int64, int64_t, int64_t)
 
-/* The noise is the magnitude; its sign, bit 0 of the word, is applied to the decided integer. */
+/* The noise is the magnitude; its sign, bit 13 of the word, is applied to the decided integer. */
 EN_TARGET static void release_signed_int64(const en_plan *plan, const uint64_t *EN_RESTRICT words,
                                            const double *EN_RESTRICT noise, double *EN_RESTRICT slack,
                                            const void *EN_RESTRICT data, void *EN_RESTRICT result, size_t n) {
@@ -87,11 +83,20 @@ EN_TARGET static void release_signed_int64(const en_plan *plan, const uint64_t *
     for (size_t i = 0; i < n; i++) {
         double gap;
         uint64_t k = en_round_to_int(noise[i], &gap);
-        uint64_t negative = UINT64_C(0) - (words[i] & 1);
+        uint64_t negative = UINT64_C(0) - (words[i] >> 13 & 1);
         out[i] = en_add_saturating(x[i], (k ^ negative) - negative);
         slack[i] -= gap;
     }
     (void)plan;
+}
+
+EN_TARGET static void spread_words(uint64_t *EN_RESTRICT words) {
+    enum { QUARTER = EN_DRAWN_WORDS / 4 };
+    const uint64_t *second = words + QUARTER, *third = second + QUARTER, *fourth = third + QUARTER;
+    uint64_t *EN_RESTRICT fifth = words + EN_DRAWN_WORDS;
+    for (size_t i = 0; i < QUARTER; i++)
+        fifth[i] =
+            words[i] << 51 | (second[i] & EN_SPARE) << 38 | (third[i] & EN_SPARE) << 25 | (fourth[i] & EN_SPARE) << 12;
 }
 
 EN_TARGET static void widen(const float *EN_RESTRICT x, double *EN_RESTRICT wide, size_t n) {
@@ -104,20 +109,18 @@ EN_TARGET static void narrow(const double *EN_RESTRICT wide, float *EN_RESTRICT 
         x[i] = (float)wide[i];
 }
 
-/* slack lies in (0, 1/2] for a decided lane. In the bit patterns that is one range, and everything else, NaN included, makes
- * one of two integer subtractions negative. */
+/* One bit of the patterns tells, see en_is_decided: it is in all of them or-ed together. */
 EN_TARGET static int any_ambiguous(const double *EN_RESTRICT slack, size_t n) {
-    uint64_t outside = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits = en_bits(slack[i]);
-        outside |= (bits - 1) | (en_bits(0.5) - bits);
-    }
-    return (int)(outside >> 63);
+    uint64_t seen = 0;
+    for (size_t i = 0; i < n; i++)
+        seen |= en_bits(slack[i]);
+    return !en_is_decided(en_from_bits(seen));
 }
 
 EN_TARGET static void negative_log(const uint64_t *EN_RESTRICT words, double *EN_RESTRICT out, size_t n) {
+    double power;
     for (size_t i = 0; i < n; i++)
-        out[i] = en_negative_log(en_uniform_high(words[i]), en_uniform_low64(words[i]));
+        out[i] = en_negative_log(en_uniform51(words[i]), &power);
 }
 
 EN_TARGET static void sincos(const uint64_t *EN_RESTRICT words, double *EN_RESTRICT sine, double *EN_RESTRICT cosine,
@@ -139,6 +142,7 @@ const en_kernels EN_NAME(en_kernels) = {
     .noise = {laplace_noise, gaussian_noise, discrete_laplace_noise},
     .release = {release_float64, release_float64_extreme, release_float32, release_int64_float64, release_int64},
     .release_signed_int64 = release_signed_int64,
+    .spread_words = spread_words,
     .widen = widen,
     .narrow = narrow,
     .any_ambiguous = any_ambiguous,

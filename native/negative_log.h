@@ -1,77 +1,83 @@
-/* -ln u for u = hi + lo, and the error bounds that the windows of the kernels are made of.
+/* -2 ln u, the square of the Box-Muller radius, and the error bounds that the windows are made of.
  *
- * Contract   hi is the top 32 bits of a random word times 2^-32 (it may be 0); lo, below 2^-32, is the rest as an exact
- *            positive double, so that u is an exact real number in [2^-65, 1). It never has to be one double.
- *            The result is positive and finite. The bounds hold with and without fused multiply-add.
- * Method     u = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]. hi 2^-e - 1 is exact and lo 2^-e is added to it, so f
- *            is one rounding of the real number: its error is relative, also next to u = 1, where -ln u is about -f.
- *            With s = f/(2 + f) and R(s^2) = 2 atanh(s)/s - 2:  ln(1 + f) = 2 atanh(s) = f - s (f - R).
- *            R(z)/z is a minimax polynomial, -e ln2_high is exact, and -e ln2_high - f is kept in two doubles, so that
- *            far from u = 1 only the last rounding counts.
+ * Contract   word = 2^64 u is a double in [2^12, 2^64): a midpoint of uniform.h. The result is positive and finite. `power`
+ *            receives 2^(1-e) / 2^64 of the reduction below. The bounds hold with and without fused multiply-add.
+ * Method     u = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]; g = 2f is exact. With s = f/(2 + f) = g/(4 + g) and
+ *            R(s^2) = 4 atanh(s)/s - 4:  2 ln(1 + f) = 4 atanh(s) = g - s (g - R).
+ *            R(z)/z is a minimax polynomial. Next to u = 1 the error is relative, as g is exact and the rest small; far from
+ *            it only the last rounding and that of ln 2 count.
  *            Coefficients: proofs/minimax.py. Bounds: proved by proofs/bounds.py, which reads them here.
- * Source     f - s (f - R): K. C. Ng's log in fdlibm (1993). The two doubles: the fast sum of T. J. Dekker (1971).
+ * Source     f - s (f - R): K. C. Ng's log in fdlibm (1993).
  */
 #ifndef EN_NEGATIVE_LOG_H
 #define EN_NEGATIVE_LOG_H
 
-#include "isa.h"
+#include "convert.h"
 
-/* For every u, with R = sqrt(-2 ln u):
- *   |result + ln u|        <= EN_LOG_RELATIVE_ERROR |ln u|
- *   |result + ln u|        <= EN_LOG_ABSOLUTE_A + EN_LOG_ABSOLUTE_B |ln u|
- *   |sqrt(2 result) - R|   <= EN_LOG_ROOT_A + EN_LOG_ABSOLUTE_B / 2 R    (the exact root of the result)
- * Worst found, u = (word + 1/2) 2^-64, in units of 2^-53 (proved: 2.64 and 0.53):
- *   relative 2.334 at 0xbf45b8791cc2a5fc without FMA, 2.341 at 0xbe9d8d0deb5ad5f2 with it;
- *   A        0.423 at 0x5c90b90b9634eb13 without FMA, 0.400 at 0x5d365bf7d875e700 with it. */
-#define EN_LOG_RELATIVE_ERROR 0x1.58p-52
-#define EN_LOG_ABSOLUTE_A 0x1.2p-54
-#define EN_LOG_ABSOLUTE_B 0x1p-53
-#define EN_LOG_ROOT_A 0x1.44p-54
+/* For every u, with T = -2 ln u:
+ *   |result - T|             <= EN_LOG_RELATIVE_ERROR T
+ *   |result - T|             <= EN_LOG_ABSOLUTE_A + EN_LOG_ABSOLUTE_B T
+ *   |sqrt(result) - sqrt(T)| <= EN_LOG_ROOT_A + EN_LOG_ABSOLUTE_B / 2 sqrt(T)    (the exact root of the result)
+ * Worst found, in units of 2^-53 (proved: 6.18 and 2.97; the root's A 1.78):
+ *   relative 3.756 at the word 0xefb6e88d3fe86000 without FMA, 3.717 at 0xef9661126562a800 with it;
+ *   A        1.250 at 0x5a84cd52a90dd000 without FMA, 1.626 at 0x59be5a246c21ac00 with it. */
+#define EN_LOG_RELATIVE_ERROR 0x1.9p-51
+#define EN_LOG_ABSOLUTE_A 0x1.8p-52
+#define EN_LOG_ABSOLUTE_B 0x1.4ep-53
+#define EN_LOG_ROOT_A 0x1.dp-53
 
-/* ln 2 = high + low; high has 46 significant bits, so its multiples by 0..65 are exact. */
-#define EN_LN2_HIGH 0x1.62e42fefa3980p-1
-#define EN_LN2_LOW 0x1.bcd5e4f1d9cc0p-47
+/* 1/word <= EN_POWER_BOUND * power, as word * power = 2 (1 + f) >= sqrt(2); with room for the curvature of ln on a cell,
+ * a factor 1 + 2^-5 (see laplace.h). */
+#define EN_POWER_BOUND 0x1.76p-1
 
 /* -R(z)/z, z in [0, 0.02944]. */
-#define EN_LOG_C0 -0x1.5555555555592p-1
-#define EN_LOG_C1 -0x1.999999997ff19p-2
-#define EN_LOG_C2 -0x1.24924941e1536p-2
-#define EN_LOG_C3 -0x1.c71c5214546d7p-3
-#define EN_LOG_C4 -0x1.74663cec8e62dp-3
-#define EN_LOG_C5 -0x1.39a1e8e045419p-3
-#define EN_LOG_C6 -0x1.2f03b9536b209p-3
+#define EN_LOG_C0 -0x1.5555555552d80p+0
+#define EN_LOG_C1 -0x1.999999a4f475ap-1
+#define EN_LOG_C2 -0x1.24924028e1fc3p-1
+#define EN_LOG_C3 -0x1.c7231dbf76056p-2
+#define EN_LOG_C4 -0x1.731931220d84dp-2
+#define EN_LOG_C5 -0x1.59489c7f6596ep-2
 
-EN_INLINE double en_negative_log(double hi, double lo) {
-    /* The exponent field counts from sqrt(1/2) upwards: adding the distance of the bit patterns of 1 and sqrt(1/2)
-     * carries into it from there. */
-    const uint64_t shifted = en_bits(hi + lo) + (UINT64_C(0x3FF0000000000000) - UINT64_C(0x3FE6A09E667F3BCD));
-    const double scale = en_from_bits(UINT64_C(0x7FE0000000000000) - (shifted & UINT64_C(0xFFF0000000000000)));
-    const double minus_e = 0x1.00000000003FFp52 - en_from_bits(UINT64_C(0x4330000000000000) | (shifted >> 52));
+/* ln 4 to the nearest double: 0.302 2^-53 of it are missing, so that B is 1.302 2^-53. */
+#define EN_LN4 0x1.62e42fefa39efp+0
+/* ln 4 = high + low, without fused multiply-add; high has 46 significant bits, so its multiples by 0..51 are exact. */
+#define EN_LN4_HIGH 0x1.62e42fefa3980p+0
+#define EN_LN4_LOW 0x1.bcd5e4f1d9cc0p-46
 
-    const double coarse = EN_FMA(hi, scale, -1.0); /* exact: at most 33 bits */
-    const double f = EN_FMA(lo, scale, coarse);
+EN_INLINE double en_twice_negative_log(double word, double *power) {
+    /* -e is how often the exponent's unit fits between the bit patterns of word and of sqrt(2) 2^64: once below
+     * sqrt(1/2) 2^64, twice below half of that, and so on. */
+    const uint64_t below = UINT64_C(0x43F6A09E667F3BCD) - en_bits(word);
+    const uint64_t field = below & UINT64_C(0x7FF0000000000000);
+    const double minus_e = en_from_exponent_field(field); /* times 2^52 */
+    *power = en_from_bits(UINT64_C(0x3C00000000000000) + field);
 
-    const double s = f / (2.0 + f);
+    const double g = EN_FMA(word, *power, -2.0); /* exact */
+    const double s = g / (4.0 + g);
     const double z = s * s;
-    double p = EN_LOG_C6;
-    p = EN_FMA(p, z, EN_LOG_C5);
+    double p = EN_LOG_C5;
     p = EN_FMA(p, z, EN_LOG_C4);
     p = EN_FMA(p, z, EN_LOG_C3);
     p = EN_FMA(p, z, EN_LOG_C2);
     p = EN_FMA(p, z, EN_LOG_C1);
     p = EN_FMA(p, z, EN_LOG_C0);
-    const double slope = EN_FMA(p, z, f); /* f - R */
-
-    const double head = EN_FMA(minus_e, EN_LN2_HIGH, -f);
-    double tail = EN_FMA(minus_e, EN_LN2_HIGH, -head) - f; /* exact: what the rounding of head lost */
-    tail = EN_FMA(minus_e, EN_LN2_LOW, tail);
-    return head + EN_FMA(s, slope, tail);
+    const double slope = EN_FMA(p, z, g); /* g - R */
+#if EN_HAVE_FMA
+    return EN_FMA(minus_e, EN_LN4 * 0x1p-52, EN_FMA(s, slope, -g));
+#else
+    return minus_e * (EN_LN4_HIGH * 0x1p-52) + (minus_e * (EN_LN4_LOW * 0x1p-52) + (s * slope - g));
+#endif
 }
 
-/* 2^-floor(log2 u) with u rounded to a double: at least (1 - 2^-53)/u, so that it bounds the slope of -ln at u. */
-EN_INLINE double en_cell_reach(double hi, double lo) {
-    const uint64_t power = en_bits(hi + lo) & UINT64_C(0x7FF0000000000000);
-    return en_from_bits(UINT64_C(0x7FE0000000000000) - power);
+/* -ln u. */
+EN_INLINE double en_negative_log(double word, double *power) {
+    return 0.5 * en_twice_negative_log(word, power);
+}
+
+/* At least 1/x and at most 9/8 of it, for a normal x > 0: subtracting the bit patterns replaces 1/x by its chords between
+ * the powers of two, and with x = 2^k (1 + m) the ratio is (1 + m)(1 - m/2). */
+EN_INLINE double en_inverse_above(double x) {
+    return en_from_bits(UINT64_C(0x7FE0000000000000) - en_bits(x));
 }
 
 #endif

@@ -2,6 +2,8 @@
  * bounded from above through the exponent of s. */
 #include "plan.h"
 
+#include "float_env.h"
+
 /* For the bounds that the elementary functions state; the baseline, since nothing here is a kernel. */
 #define EN_NAME(f) f
 #define EN_TARGET
@@ -38,13 +40,16 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
+/* Roundings that do not grow with the noise: of the sum, of an inexact rest and of the test itself. */
+#define EN_CONSTANT_ERROR (EN_ROUNDING + 0x1p-54 + 0x1.8p-53)
+
 /* laplace.h, "Error". */
 static void laplace_window(en_plan *plan) {
     double s = plan->s;
-    int bits = 63 - binary_exponent(s); /* an accepted lane has U > 2^-bits */
-    double longest = (bits < 64 ? bits : 64) * EN_LN2_ABOVE;
-    plan->window = s * (EN_LOG_ABSOLUTE_A + longest * (EN_LOG_ABSOLUTE_B + 2 * EN_ROUNDING)) + EN_ROUNDING + 0x1p-54;
-    plan->reach = 0x1p-64 * larger(s, 0.5);
+    int bits = 51 - binary_exponent(s); /* an accepted lane has a midpoint above 2^-bits */
+    double longest = (bits < 51 ? bits : 51) * EN_LN2_ABOVE;
+    plan->window = s * (EN_LOG_ABSOLUTE_A / 2 + longest * (EN_LOG_ABSOLUTE_B + 2 * EN_ROUNDING)) + EN_CONSTANT_ERROR;
+    plan->reach = 0x1p13 * EN_POWER_BOUND * larger(s, 1.5);
 }
 
 /* Newton's iteration from above: never below the root. */
@@ -55,15 +60,15 @@ static double root_above(double a) {
     return root * EN_SAFETY;
 }
 
-/* gaussian.h, "Error". Acceptance needs s 2^-64 2^-floor(log2 U1) 2^-floor(log2 Q) < 1/2 with Q < 2^4, so U1 > s 2^-66. */
+/* gaussian.h, "Error". Acceptance needs s 2^-51 power / Q < 1/2 with Q < 2^4, so U1 > s 2^-55. */
 static void gaussian_window(en_plan *plan) {
     double s = plan->s;
-    int bits = 66 - binary_exponent(s);
-    double rho = root_above(2 * EN_LN2_ABOVE * (bits < 65 ? bits : 65));
-    double half_cell = 0x1.921fb6p0 * 0x1p-63; /* more than (pi/2) 2^-63 */
-    plan->window = s * (EN_LOG_ROOT_A + rho * (EN_LOG_ABSOLUTE_B / 2 + 4 * EN_ROUNDING + EN_SINCOS_ABSOLUTE_ERROR + half_cell)) +
-                   EN_ROUNDING + 0x1p-54;
-    plan->reach = 0x1p-64 * larger(s, 2);
+    int bits = 55 - binary_exponent(s);
+    double rho = root_above(2 * EN_LN2_ABOVE * (bits < 52 ? bits : 52));
+    double half_cell = 0x1.921fb6p0 * 0x1p-50; /* more than (pi/2) 2^-50 */
+    double relative = EN_LOG_ABSOLUTE_B / 2 + 4 * EN_ROUNDING + EN_SINCOS_ABSOLUTE_ERROR + half_cell;
+    plan->window = s * (EN_LOG_ROOT_A + rho * relative) + EN_CONSTANT_ERROR;
+    plan->reach = 0x1p13 * EN_POWER_BOUND * larger(s, 2.5);
 }
 
 static void grid_init(en_grid *grid, en_form form, int exponent, double nan) {
@@ -95,6 +100,7 @@ void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int e
     plan->exponent = exponent;
     plan->s = s;
     plan->offset = offset;
+    en_float_env found = en_float_env_set();
     if (family == EN_GAUSSIAN)
         gaussian_window(plan);
     else
@@ -102,4 +108,5 @@ void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int e
     plan->window *= EN_SAFETY * window_factor;
     plan->reach *= EN_SAFETY * window_factor;
     grid_init(&plan->grid, form, exponent, nan);
+    en_float_env_restore(found);
 }

@@ -6,7 +6,7 @@
  * The window is what makes the result exact. The fast path computes y, the noisy value's distance from a nearby grid
  * point, with an error below
  *
- *     window + reach * (the cell's own reach, a power of two that the kernel takes from the random word)
+ *     window + reach * (the cell's own reach, which the kernel reads off the exponent of the random number)
  *
  * and accepts round(y) only if y is farther than that from the nearest half-integer. The fixed part is the same for every
  * lane of every call, so that "this lane was slow" says as little as possible about the noise; laplace.h and gaussian.h
@@ -30,13 +30,13 @@ typedef enum {
 } en_form;
 
 typedef struct {
-    double down[2];  /* x times both is x / g; in two steps, since 1 / g itself may overflow */
-    double up[2];    /* k times both is k * g */
-    double far;      /* 2^52 g: from here on every double is a multiple of g */
-    double near;     /* 2^-200 g: below it x / g counts as 0, an error far inside the window */
-    double limit;    /* the largest finite multiple of g in the output type, which an infinite value counts as */
-    double nan;      /* what a NaN counts as */
-    unsigned shift;  /* EN_INT64: g = 2^shift */
+    double down[2]; /* x times both is x / g; in two steps, since 1 / g itself may overflow */
+    double up[2];   /* k times both is k * g */
+    double far;     /* 2^52 g: from here on every double is a multiple of g */
+    double near;    /* 2^-200 g: below it x / g counts as 0, an error far inside the window */
+    double limit;   /* the largest finite multiple of g in the output type, which an infinite value counts as */
+    double nan;     /* what a NaN counts as */
+    unsigned shift; /* EN_INT64: g = 2^shift */
 } en_grid;
 
 typedef struct {

@@ -2,6 +2,7 @@
  *
  * EN_X86_VARIANTS  1 where functions can be compiled for AVX2 and AVX-512 by attribute and chosen at run time.
  * EN_ALWAYS_INLINE a static function that is always inlined, so that it takes on its caller's instruction set.
+ * EN_NEVER_INLINE  a static function with a stack frame of its own.
  * EN_RESTRICT      no other pointer reaches these elements.
  * en_bits, en_from_bits  a double's bit pattern and back.
  * en_wipe          overwrite secrets; the compiler may not remove it.
@@ -22,9 +23,11 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define EN_ALWAYS_INLINE static __forceinline
+#define EN_NEVER_INLINE static __declspec(noinline)
 #define EN_RESTRICT __restrict
 #else
 #define EN_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define EN_NEVER_INLINE static __attribute__((noinline))
 #define EN_RESTRICT restrict
 #endif
 

@@ -14,29 +14,36 @@ typedef struct {
 } scratch_block;
 
 /* The words of samples [start, start + n): a pair of Gaussian samples takes both of its words at an odd end, too. */
-static en_status draw_words(const en_plan *plan, const en_kernels *kernels, en_randomness randomness, size_t start, size_t n,
-                            scratch_block *scratch, const uint64_t **words) {
+static en_status draw_words(const en_plan *plan, const en_kernels *kernels, en_randomness randomness, size_t start,
+                            size_t n, scratch_block *scratch, const uint64_t **words) {
     size_t count = plan->family == EN_GAUSSIAN ? n + n % 2 : n;
+    size_t drawn = count < EN_DRAWN_WORDS ? count : EN_DRAWN_WORDS;
+    size_t groups = (drawn + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS;
+    size_t counter = start / EN_BLOCK * (EN_DRAWN_WORDS / EN_GROUP_WORDS * EN_GROUP_BLOCKS);
     *words = scratch->words;
     switch (randomness.origin) {
-    case EN_FROM_KEY:
-        kernels->chacha20(randomness.key, (uint32_t)(start / EN_GROUP_WORDS * EN_GROUP_BLOCKS), scratch->words,
-                          (count + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS);
-        return EN_OK;
-    case EN_FROM_SYSTEM:
-        return en_entropy(scratch->words, count * sizeof(uint64_t));
-    default:
+    case EN_FROM_WORDS:
         *words = randomness.words + start;
         return EN_OK;
+    case EN_FROM_KEY:
+        kernels->chacha20(randomness.key, (uint32_t)counter, scratch->words, groups);
+        break;
+    case EN_FROM_SYSTEM:
+        if (en_entropy(scratch->words, drawn * sizeof(uint64_t)) != EN_OK)
+            return EN_ENTROPY_FAILED;
+        break;
     }
+    if (count > drawn)
+        kernels->spread_words(scratch->words);
+    return EN_OK;
 }
 
 /* Moves the declined lanes of a block to the list and leaves a public 0 in their place. */
-static void set_aside(const en_plan *plan, const uint64_t *words, const scratch_block *scratch, const void *x, void *out,
-                      size_t start, size_t n, en_pending_list *pending) {
+static void set_aside(const en_plan *plan, const uint64_t *words, const scratch_block *scratch, const void *x,
+                      void *out, size_t start, size_t n, en_pending_list *pending) {
     size_t half = (n + 1) / 2;
     for (size_t i = 0; i < n; i++) {
-        if (scratch->slack[i] > 0)
+        if (en_is_decided(scratch->slack[i]))
             continue;
         en_pending *lane = &pending->lanes[pending->count++];
         lane->index = lane->lane = (int64_t)(start + i);
@@ -67,13 +74,14 @@ static en_status release_blocks(const en_plan *plan, const en_kernels *kernels, 
         if (pending->capacity - pending->count < lanes)
             break;
 
+        const void *block_x = (const char *)x + width * start;
+        void *block_out = (char *)out + width * start;
+
         const uint64_t *words;
         en_status status = draw_words(plan, kernels, randomness, start, lanes, scratch, &words);
         if (status != EN_OK)
             return status;
 
-        const void *block_x = (const char *)x + width * start;
-        void *block_out = (char *)out + width * start;
         void *rounded = is_float32 ? scratch->out : block_out;
         if (is_float32)
             kernels->widen(block_x, scratch->x, lanes);
@@ -93,15 +101,22 @@ static en_status release_blocks(const en_plan *plan, const en_kernels *kernels, 
     return EN_OK;
 }
 
+/* Overwrites what the functions called before left on the stack: registers with key and keystream that did not fit. */
+EN_NEVER_INLINE void wipe_dead_stack(void) {
+    unsigned char frames[8192];
+    en_wipe(frames, sizeof frames);
+}
+
 en_status en_release(const en_plan *plan, const en_kernels *kernels, en_randomness randomness, const void *x, void *out,
                      size_t start, size_t n, en_pending_list *pending, size_t *done) {
     scratch_block scratch;
     en_float_env found = en_float_env_set();
-    en_status status =
-        release_blocks(plan, kernels, randomness, x, out, start, n, pending, done, &scratch);
+    en_status status = release_blocks(plan, kernels, randomness, x, out, start, n, pending, done, &scratch);
     en_float_env_restore(found);
+    wipe_dead_stack();
 
-    size_t touched = n - start < EN_BLOCK ? (n - start + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS * EN_GROUP_WORDS : EN_BLOCK;
+    size_t touched =
+        n - start < EN_BLOCK ? (n - start + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS * EN_GROUP_WORDS : EN_BLOCK;
     en_wipe(scratch.words, touched * 8);
     en_wipe(scratch.noise, touched * 8);
     en_wipe(scratch.slack, touched * 8);

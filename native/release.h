@@ -27,8 +27,8 @@ typedef struct {
     const uint64_t *words;
 } en_randomness;
 
-/* A key serves at most 2^20 ChaCha20 blocks: 64 MiB, 8 Mi samples. */
-#define EN_SAMPLES_PER_KEY (INT64_C(1) << 23)
+/* A key serves at most 2^20 ChaCha20 blocks: 64 MiB. */
+#define EN_SAMPLES_PER_KEY ((INT64_C(1) << 23) / EN_DRAWN_WORDS * EN_BLOCK)
 
 /* A lane that the fast path declined. */
 typedef struct {

@@ -30,9 +30,7 @@ def gaussian_claim(sigma: float, epsilon: float, distance: float = 1.0) -> Claim
     return Claim(epsilon, delta)
 
 
-def refutations(
-    y: np.ndarray, neighbour: np.ndarray, claim: Claim, events: Mapping[str, Event]
-) -> list[str]:
+def refutations(y: np.ndarray, neighbour: np.ndarray, claim: Claim, events: Mapping[str, Event]) -> list[str]:
     """The events that refute the claim, with their shares in the two samples."""
     alpha = FALSE_ALARM / (2 * len(events))  # two directions each
     found = []

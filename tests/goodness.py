@@ -11,6 +11,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 
 import gmpy2
@@ -24,6 +25,8 @@ PRECISION = 256
 
 class Law(ABC):
     """The law of an integer K = round(position + Z), or of position + X, in grid steps."""
+
+    REACH: float  # beyond so many scales lies less mass than a double can see
 
     def __init__(self, steps: float, position: float = 0.0) -> None:
         self.steps = steps
@@ -48,11 +51,12 @@ class Law(ABC):
             cumulative = [gmpy2.mpfr(0), *map(self.cumulative, edges), gmpy2.mpfr(1)]
             return np.array([float(b - a) for a, b in itertools.pairwise(cumulative)])
 
+    @cached_property
     def mean_and_variance(self) -> tuple[float, float]:
         """Exact up to double rounding: summed for coarse grids, Sheppard's correction for fine."""
         if self.steps > 100:  # the correction is off by e^(-2 pi^2 steps^2) or 1/(720 steps^2)
             return self.position, self.ideal_variance + 1 / 12
-        centre, reach = round(self.position), math.ceil(45 * self.steps) + 2
+        centre, reach = round(self.position), math.ceil(self.REACH * self.steps) + 2
         ks = np.arange(centre - reach, centre + reach + 1)
         masses = self.masses([int(k) for k in ks[:-1]])
         mean = float(masses @ ks)
@@ -60,6 +64,8 @@ class Law(ABC):
 
 
 class RoundedLaplace(Law):
+    REACH = 45.0
+
     def cumulative(self, k: int) -> gmpy2.mpfr:
         t = _exact(Fraction(2 * k + 1, 2) - Fraction(self.position)) / self.steps
         return gmpy2.exp(t) / 2 if t < 0 else 1 - gmpy2.exp(-t) / 2
@@ -73,6 +79,8 @@ class RoundedLaplace(Law):
 
 
 class RoundedGaussian(Law):
+    REACH = 9.0
+
     def cumulative(self, k: int) -> gmpy2.mpfr:
         t = _exact(Fraction(2 * k + 1, 2) - Fraction(self.position)) / self.steps
         return gmpy2.erfc(-t / gmpy2.sqrt(gmpy2.mpfr(2))) / 2
@@ -101,6 +109,7 @@ class Geometric(Law):
         q = math.exp(-1 / self.steps)
         return 2 * q / (1 - q) ** 2
 
+    @cached_property
     def mean_and_variance(self) -> tuple[float, float]:
         return self.position, self.ideal_variance
 
@@ -164,8 +173,20 @@ def chi_square(observed: np.ndarray, masses: np.ndarray) -> float:
         last = merged.pop()
         merged[-1] = [a + b for a, b in zip(merged[-1], last, strict=True)]
     statistic = sum((seen - expected) ** 2 / expected for seen, expected in merged)
-    a = gmpy2.mpfr(len(merged) - 1) / 2
-    return float(gmpy2.gamma_inc(a, statistic / 2) / gmpy2.gamma(a)) if a else 1.0
+    return chi_square_tail(statistic, len(merged) - 1)
+
+
+def chi_square_tail(statistic: float, degrees: int) -> float:
+    """P(chi-square > statistic): e^-h times the sum of h^a / Gamma(a+1), a = degrees/2 - 1, ..."""
+    half = gmpy2.mpfr(statistic) / 2
+    a = gmpy2.mpfr(degrees) / 2 - 1
+    total = gmpy2.mpfr(0)
+    while a >= 0:
+        total += gmpy2.exp(a * gmpy2.log(half) - half - gmpy2.lngamma(a + 1))
+        a -= 1
+    if degrees % 2:
+        total += gmpy2.erfc(gmpy2.sqrt(half))
+    return float(total)
 
 
 def count_tail(seen: int, trials: int, p: float) -> float:
@@ -206,13 +227,13 @@ def _cells(ks: np.ndarray, law: Law) -> float:
 
 
 def _mean(ks: np.ndarray, law: Law) -> float:
-    mean, variance = law.mean_and_variance()
+    mean, variance = law.mean_and_variance
     return normal_tail((ks.mean() - mean) / math.sqrt(variance / ks.size))
 
 
 def _variance(ks: np.ndarray, law: Law) -> float:
     """Within 6.1 standard errors, estimated from the sample's fourth moment."""
-    mean, variance = law.mean_and_variance()
+    mean, variance = law.mean_and_variance
     squares = (ks - mean) ** 2
     return normal_tail((squares.mean() - variance) / (squares.std() / math.sqrt(ks.size)))
 

@@ -52,9 +52,7 @@ def laplace(
     return grid.values(ks).reshape(x.shape)
 
 
-def discrete_laplace(
-    x: np.ndarray, words: np.ndarray, *, scale: float, extension: Extension
-) -> np.ndarray:
+def discrete_laplace(x: np.ndarray, words: np.ndarray, *, scale: float, extension: Extension) -> np.ndarray:
     """The int64 array that a discrete Laplace release of integers ``x`` must return."""
     grid = Grid(1.0, np.dtype(np.int64))
     noise = discrete_laplace_noise(words, scale=scale, extension=extension)
@@ -62,15 +60,13 @@ def discrete_laplace(
     return grid.values(ks).reshape(x.shape)
 
 
-def discrete_laplace_noise(
-    words: np.ndarray, *, scale: float, extension: Extension
-) -> Iterator[int]:
+def discrete_laplace_noise(words: np.ndarray, *, scale: float, extension: Extension) -> Iterator[int]:
     """The integers X that the words stand for."""
     steps = scale_in_steps(scale, 1.0)
     # |X| = floor(c - s ln U) is the rounding of (c - 1/2) + |Z|: a Laplace lane of positive sign.
     starts = itertools.repeat(DiscreteOffset(steps), words.size)
-    magnitudes = _laplace_integers(starts, [w & ~1 for w in words.tolist()], steps, extension)
-    return (-k if w & 1 else k for w, k in zip(words.tolist(), magnitudes, strict=True))
+    magnitudes = _laplace_integers(starts, [w & ~(1 << 13) for w in words.tolist()], steps, extension)
+    return (-k if w >> 13 & 1 else k for w, k in zip(words.tolist(), magnitudes, strict=True))
 
 
 def gaussian(
@@ -248,17 +244,17 @@ def _laplace_integers(
     ks = []
     with gmpy2.context(precision=_MIDDLE_BITS):
         units = mpfr(steps) * _MIDDLE_ONE
-        half_cell = mpfr(2) ** -64
+        half_cell = mpfr(2) ** -51
         half, mask = _MIDDLE_ONE >> 1, _MIDDLE_ONE - 1
         log = gmpy2.log
         for lane, (word, position) in enumerate(zip(words, positions, strict=True)):
-            cell = word >> 1
+            cell = word >> 14
             # |ln U - ln middle| <= 1/(2 cell); the slack is twice that.
             spread = steps / cell * _MIDDLE_ONE if cell else _MIDDLE_ONE
             slack = int(spread) + _MIDDLE_TRUNCATION
             magnitude = int(units * -log((2 * cell + 1) * half_cell))
             start = _enclose_position(position, _MIDDLE_FRACTION)[0]
-            shifted = (start - magnitude if word & 1 else start + magnitude) + half
+            shifted = (start - magnitude if word >> 13 & 1 else start + magnitude) + half
             if slack < (shifted & mask) < _MIDDLE_ONE - slack:
                 ks.append(shifted >> _MIDDLE_FRACTION)
             else:
@@ -273,11 +269,11 @@ def _laplace_by_enclosure(
     lane: int,
     extension: Extension,
 ) -> int:
-    cell, bits = word >> 1, 63
+    cell, bits = word >> 14, 50
     for attempt in _attempts():
         if cell:  # a cell that touches U = 0 has no upper end
             low, high = laplace_enclosure(cell, bits, steps, attempt)
-            if word & 1:
+            if word >> 13 & 1:
                 low, high = -high, -low
             k = _decided(position, low, high, attempt.fraction)
             if k is not None:
@@ -319,9 +315,7 @@ def _attempts() -> Iterator[Attempt]:
     yield from map(Attempt, itertools.count(1))
 
 
-def _decided(
-    position: GridPosition | DiscreteOffset, low: int, high: int, fraction: int
-) -> int | None:
+def _decided(position: GridPosition | DiscreteOffset, low: int, high: int, fraction: int) -> int | None:
     """The integer that all of position + [low, high] rounds to, if there is one.
 
     Boundaries have measure 0: an interval may touch them.
@@ -346,7 +340,7 @@ def _gaussian_integers(
     extension: Extension,
 ) -> list[int]:
     """The integers of a pair: cosine sample, then sine sample if there is one."""
-    if 1 << 24 <= radius_word <= WORD - (1 << 40):
+    if 1 << 11 <= radius_word >> 13 <= (1 << 51) - (1 << 27):
         middle = _gaussian_by_middle(positions, radius_word, angle_word, steps)
     else:
         middle = [None] * len(positions)
@@ -356,9 +350,9 @@ def _gaussian_integers(
 
 
 def split_angle(angle_word: int) -> tuple[int, int]:
-    """Quadrant q and cell t: f in [t, t+1] * 2^-62, angle (pi/2)(q + f)."""
-    t = angle_word & ((1 << 62) - 1)
-    return angle_word >> 62, t - (1 << 62) if t >> 61 else t
+    """Quadrant q and cell t: f in [t, t+1] * 2^-49, angle (pi/2)(q + f)."""
+    t = angle_word >> 13 & ((1 << 49) - 1)
+    return angle_word >> 62, t - (1 << 49) if t >> 48 else t
 
 
 # Quadrant -> (cos, sin) of the whole angle out of (cos, sin) of its fraction: index and sign.
@@ -370,14 +364,14 @@ def _gaussian_by_middle(
 ) -> list[int | None]:
     quadrant, t = split_angle(angle_word)
     with gmpy2.context(precision=_MIDDLE_BITS):
-        u = gmpy2.div_2exp(mpfr(2 * radius_word + 1), 65)
+        u = gmpy2.div_2exp(mpfr(2 * (radius_word >> 13) + 1), 52)
         radius = gmpy2.sqrt(-2 * gmpy2.log(u))
-        sine, cosine = gmpy2.sin_cos(gmpy2.const_pi() * gmpy2.div_2exp(mpfr(2 * t + 1), 64))
+        sine, cosine = gmpy2.sin_cos(gmpy2.const_pi() * gmpy2.div_2exp(mpfr(2 * t + 1), 51))
         units = radius * steps * _MIDDLE_ONE
         noise = [int(sign * units * (cosine, sine)[index]) for index, sign in _QUADRANTS[quadrant]]
-    # Half a cell of u is 2^-65, the slope of the radius 1/(u radius); half a cell of f turns the
-    # angle by (pi/2) 2^-63. The slack is over 5/4 times that, which covers curvature and rounding.
-    spread = (1 / (float(u) * float(radius)) + 4 * float(radius)) * 2.0**-64
+    # Half a cell of u is 2^-52, the slope of the radius 1/(u radius); half a cell of f turns the
+    # angle by (pi/2) 2^-50. The slack is over 5/4 times that, which covers curvature and rounding.
+    spread = (1 / (float(u) * float(radius)) + 4 * float(radius)) * 2.0**-51
     slack = int(spread * steps * _MIDDLE_ONE) + _MIDDLE_TRUNCATION
     half, mask = _MIDDLE_ONE >> 1, _MIDDLE_ONE - 1
     ks: list[int | None] = []
@@ -397,7 +391,7 @@ def _gaussian_by_enclosure(
     extension: Extension,
 ) -> list[int]:
     quadrant, angle_cell = split_angle(angle_word)
-    radius_cell, radius_bits, angle_bits = radius_word, 64, 62
+    radius_cell, radius_bits, angle_bits = radius_word >> 13, 51, 49
     ks: list[int | None] = [None] * len(positions)
     for attempt in _attempts():
         if radius_cell:
@@ -434,10 +428,9 @@ def gaussian_enclosure(
         first = _angle(angle_cell, angle_bits, attempt)
         last = _angle(angle_cell + 1, angle_bits, attempt)
         sine = down.sin(first[0]), up.sin(last[1])
-        if angle_cell >= 0:  # the cosine falls
-            cosine = down.cos(last[1]), up.cos(first[0])
-        else:
-            cosine = down.cos(first[0]), up.cos(last[1])
+        # The cosine rises up to f = 0 and falls from there.
+        least, most = (first[0], last[1]) if angle_cell < 0 else (last[1], first[0])
+        cosine = down.cos(least), up.cos(most)
 
         pair = []
         for index, sign in _QUADRANTS[quadrant]:

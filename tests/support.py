@@ -15,9 +15,7 @@ from exactnoise.testing import release_from_words
 Mechanism = Laplace | Gaussian | DiscreteLaplace
 
 
-def with_scale(
-    kind: type[Mechanism], scale: float, granularity: float | None = None, nan: float = 0.0
-) -> Mechanism:
+def with_scale(kind: type[Mechanism], scale: float, granularity: float | None = None, nan: float = 0.0) -> Mechanism:
     """A mechanism of exactly this scale: a float parameter would count as its decimal text."""
     exact = Fraction(scale)
     if kind is DiscreteLaplace:

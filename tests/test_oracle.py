@@ -22,37 +22,43 @@ def _extension(lane: int, j: int) -> int:
     return int(_words(1000 * lane + j, 1)[0])
 
 
+def _to_the_middle(lane: int, j: int) -> int:
+    """Extension words that shrink a cell (of either word of a pair) to its middle."""
+    return 2**63 if j < 2 else 0
+
+
 def _middle_noise(words: np.ndarray, steps: float) -> list[Fraction]:
-    """Laplace noise in steps at the middle of each cell, at 1000 bits."""
+    """Laplace noise in steps at the middle of each cell, at 1000 bits: 50 bits of U, then the sign."""
+    noise = []
     with gmpy2.context(precision=1000):
-        magnitudes = [-steps * gmpy2.log(gmpy2.mpfr(int(w) | 1) / 2**64) for w in words]
-        return [
-            Fraction(gmpy2.mpq(-m if w & 1 else m))
-            for w, m in zip(words.tolist(), magnitudes, strict=True)
-        ]
+        for word in words.tolist():
+            u = (gmpy2.mpfr(word // 2**14) + 0.5) / 2**50
+            noise.append(Fraction(gmpy2.mpq(gmpy2.log(u) * (steps if _negative(word) else -steps))))
+    return noise
+
+
+def _negative(word: int) -> bool:
+    return word // 2**13 % 2 == 1
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_laplace_is_the_rounded_sum(steps: float) -> None:
     words = _words(1, 3000)
     x = np.random.Generator(np.random.PCG64(2)).normal(0, 3, words.size)
-    got = oracle.laplace(x, words, scale=steps, granularity=1.0, extension=_extension)
-    want = [
-        math.floor(Fraction(v) + z + Fraction(1, 2))
-        for v, z in zip(x, _middle_noise(words, steps), strict=True)
-    ]
+    got = oracle.laplace(x, words, scale=steps, granularity=1.0, extension=_to_the_middle)
+    want = [math.floor(Fraction(v) + z + Fraction(1, 2)) for v, z in zip(x, _middle_noise(words, steps), strict=True)]
     assert got.tolist() == want
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_discrete_laplace_is_the_floor(steps: float) -> None:
     words = _words(3, 3000)
-    got = list(oracle.discrete_laplace_noise(words, scale=steps, extension=_extension))
+    got = list(oracle.discrete_laplace_noise(words, scale=steps, extension=_to_the_middle))
     with gmpy2.context(precision=1000):
         s = gmpy2.mpfr(steps)
         c = Fraction(gmpy2.mpq(s * gmpy2.log(2 / (1 + gmpy2.exp(-1 / s)))))
     magnitudes = [math.floor(c + abs(z)) for z in _middle_noise(words, steps)]
-    assert got == [-k if w & 1 else k for w, k in zip(words.tolist(), magnitudes, strict=True)]
+    assert got == [-k if _negative(w) else k for w, k in zip(words.tolist(), magnitudes, strict=True)]
 
 
 @pytest.mark.parametrize("samples", [1, 2, 7, 16, 17, 40])
@@ -62,17 +68,17 @@ def test_gaussian_is_box_muller(steps: float, samples: int) -> None:
     block = 16
     words = _words(samples, samples + (samples & 1))
     x = np.linspace(-2, 2, samples)
-    got = oracle.gaussian(x, words, scale=steps, granularity=1.0, block=block, extension=_extension)
+    got = oracle.gaussian(x, words, scale=steps, granularity=1.0, block=block, extension=_to_the_middle)
     for start in range(0, samples, block):
         m = min(block, samples - start)
         h = -(-m // 2)
         for p in range(m):
             w1, w2 = (int(words[start + i]) for i in (p % h, h + p % h))
             with gmpy2.context(precision=500):
-                radius = steps * gmpy2.sqrt(-2 * gmpy2.log(gmpy2.mpfr(2 * w1 + 1) / 2**65))
-                # [w2/2^62 as quadrant and fraction]: the fraction of 1/2 and above belongs to f - 1
-                quadrant, fraction = divmod(w2, 2**62)
-                f = gmpy2.mpfr(2 * fraction + 1) / 2**63 - (fraction >= 2**61)
+                radius = steps * gmpy2.sqrt(-2 * gmpy2.log((w1 // 2**13 + gmpy2.mpfr("0.5")) / 2**51))
+                # Two bits of quadrant, 49 of fraction: a fraction of 1/2 and above belongs to f - 1.
+                quadrant, fraction = divmod(w2 // 2**13, 2**49)
+                f = (fraction + gmpy2.mpfr("0.5")) / 2**49 - (fraction >= 2**48)
                 angle = gmpy2.const_pi() / 2 * (quadrant + f)
                 part = gmpy2.cos(angle) if p < h else gmpy2.sin(angle)
                 position = Fraction(x[start + p]) + Fraction(gmpy2.mpq(radius * part))
@@ -84,10 +90,7 @@ def test_quick_way_agrees_with_enclosure(steps: float) -> None:
     words = _words(5, 500).tolist()
     position = (3, -3)
     quick = oracle._laplace_integers([position] * 500, words, steps, _extension)
-    slow = [
-        oracle._laplace_by_enclosure(position, w, steps, lane, _extension)
-        for lane, w in enumerate(words)
-    ]
+    slow = [oracle._laplace_by_enclosure(position, w, steps, lane, _extension) for lane, w in enumerate(words)]
     assert quick == slow
     for w1, w2 in zip(words[:250], words[250:], strict=True):
         pair = oracle._gaussian_by_middle([position] * 2, w1, w2, steps)
@@ -112,10 +115,7 @@ def test_values_are_rounded_once(dtype: type, exponent: int) -> None:
     grid = Grid(math.ldexp(1.0, exponent), np.dtype(dtype))
     limits = np.finfo(dtype)
     rng = np.random.Generator(np.random.PCG64(exponent + 2000))
-    ks = [
-        int(k) << int(s)
-        for k, s in zip(rng.integers(-(2**62), 2**62, 300), rng.integers(0, 60, 300), strict=True)
-    ]
+    ks = [int(k) << int(s) for k, s in zip(rng.integers(-(2**62), 2**62, 300), rng.integers(0, 60, 300), strict=True)]
     ks += [k >> 61 for k in ks] + [2**24 + 1, 2**24 + 3, 2**53 + 1, 2**53 + 3, 3, -3, 0]
     largest = Fraction(float(limits.max)) // Fraction(2) ** exponent
     for k, y in zip(ks, grid.values(ks).tolist(), strict=True):

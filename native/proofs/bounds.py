@@ -19,14 +19,15 @@ from itertools import pairwise
 
 import gmpy2
 from elementary import coefficients, constants, negative_log, sincos_quarter
-from forward_error import DOWN, UP, ZERO, ErrorMachine, Interval, exact, half_ulp, point
+from forward_error import DOWN, UP, ZERO, ErrorMachine, Interval, exact, point
 from gmpy2 import mpfr
 
-LN2 = Interval(DOWN.const_log2(), UP.const_log2())
+TWO = point(2.0)
+LN4 = Interval(DOWN.const_log2(), UP.const_log2()) * TWO
 HALF_PI = Interval(DOWN.div(DOWN.const_pi(), mpfr(2)), UP.div(UP.const_pi(), mpfr(2)))
 ONE = point(1.0)
 SQRT_HALF = 0.7071067811865476  # the double where the reduction starts a new exponent
-LARGEST_MINUS_E = 65
+LARGEST_MINUS_E = 52
 LARGEST_S = 0.17158
 UNIT = gmpy2.exp2(-53)
 FMA_ORDERS = (True, False)
@@ -46,10 +47,7 @@ class Result:
     def __str__(self) -> str:
         verdict = "proved" if self.holds else "NOT PROVED"
         claimed, proved = (float(UP.div(value, UNIT)) for value in (self.claimed, self.proved))
-        return (
-            f"{self.claim:26} claimed {claimed:.5f}, proved {proved:.5f} * 2^-53 at {self.where}: "
-            f"{verdict}"
-        )
+        return f"{self.claim:26} claimed {claimed:.5f}, proved {proved:.5f} * 2^-53 at {self.where}: {verdict}"
 
 
 class Largest:
@@ -138,9 +136,9 @@ def _factorial_series(sign: int, first_power: int, count: int) -> tuple[list[Int
 
 
 def log_polynomial_error(defined: Mapping[str, float]) -> mpfr:
-    """|R - polynomial| for R(z) = 2 atanh(s)/s - 2, z = s^2, |s| <= LARGEST_S."""
+    """|R - polynomial| for R(z) = 4 atanh(s)/s - 4, z = s^2, |s| <= LARGEST_S."""
     count = 40
-    series = [point(-2.0) / point(float(2 * k + 3)) for k in range(count)]
+    series = [point(-4.0) / point(float(2 * k + 3)) for k in range(count)]
     return approximation_error(
         coefficients(defined, "EN_LOG_C"), series, gmpy2.exp2(-5 * count), LARGEST_S**2, lambda z: z
     )
@@ -148,32 +146,27 @@ def log_polynomial_error(defined: Mapping[str, float]) -> mpfr:
 
 def sine_polynomial_error(defined: Mapping[str, float]) -> mpfr:
     series, remainder = _factorial_series(1, 1, 20)
-    series[0] = series[0] - ONE
-    return approximation_error(
-        coefficients(defined, "EN_SIN_C"), series, remainder, 0.25, lambda z: UP.sqrt(z)
-    )
+    return approximation_error(coefficients(defined, "EN_SIN_C"), series, remainder, 0.25, lambda z: UP.sqrt(z))
 
 
 def cosine_polynomial_error(defined: Mapping[str, float]) -> mpfr:
     series, remainder = _factorial_series(-1, 2, 20)
-    return approximation_error(
-        coefficients(defined, "EN_COS_C"), series, remainder, 0.25, lambda z: z
-    )
+    return approximation_error(coefficients(defined, "EN_COS_C"), series, remainder, 0.25, lambda z: z)
 
 
 # --- the logarithm --------------------------------------------------------------------------
 
 
 def _log_pieces(minus_e: int, count: int) -> Iterator[Interval]:
-    """Cover every f: from sqrt(1/2) - 1 up to -2^-65 for e = 0, as u < 1, else to sqrt(2) - 1.
+    """Cover every g: from sqrt(2) - 2 up to -2^-51 for e = 0, as u < 1, else to 2 sqrt(2) - 2.
 
-    Fine pieces are needed where |f| is large and -ln u small.
+    Fine pieces are needed where |g| is large and -ln u small.
     """
     margin = 1 + 2**-50
-    lowest, highest = 1 - SQRT_HALF / margin, 2 * SQRT_HALF * margin - 1
-    middle = -6
+    lowest, highest = 2 - 2 * SQRT_HALF / margin, 4 * SQRT_HALF * margin - 2
+    middle = -5
     if minus_e == 0:
-        yield from mirrored(binade_pieces(-65, 2.0**middle, 8))
+        yield from mirrored(binade_pieces(-51, 2.0**middle, 8))
     else:
         yield Interval(DOWN.minus(gmpy2.exp2(middle)), gmpy2.exp2(middle))
         count = count if minus_e == 1 else max(8, count // 8)
@@ -182,30 +175,29 @@ def _log_pieces(minus_e: int, count: int) -> Iterator[Interval]:
 
 
 def _log_piece(
-    defined: Mapping[str, float], minus_e: int, f: Interval, r_error: mpfr, *, fma: bool
+    defined: Mapping[str, float], minus_e: int, g: Interval, r_error: mpfr, *, fma: bool
 ) -> tuple[mpfr, Interval]:
-    """Bound |result + ln u| and enclose -ln u, for u = 2^e (1 + F), f = fl(F) in the piece."""
-    reach = half_ulp(f.widened(half_ulp(f.magnitude)).magnitude)  # |F - f|
-    result = negative_log(ErrorMachine(fma=fma), defined, minus_e, exact(f), exact(-f))
+    """Bound |result + 2 ln u| and enclose -2 ln u, for u = 2^e (1 + g/2), g in the piece."""
+    result = negative_log(ErrorMachine(fma=fma), defined, minus_e, exact(g), exact(-g))
     if result.values.low <= 0:
-        raise ArithmeticError(f"the result can be {result.values.low} for f in {f}")
+        raise ArithmeticError(f"the result can be {result.values.low} for g in {g}")
 
     error = result.error
     # the polynomial instead of R, times s
-    ends = (point(f.low), point(f.high))
-    s = max((end / (point(2.0) + end)).magnitude for end in ends)  # f/(2 + f) is monotonic
+    ends = (point(g.low), point(g.high))
+    s = max((end / (point(4.0) + end)).magnitude for end in ends)  # g/(4 + g) is monotonic
     if s > LARGEST_S:
         raise ArithmeticError(f"s reaches {s}, beyond the polynomial's domain")
     error = UP.add(error, UP.mul(s, r_error))
-    # high + low instead of ln 2
-    ln2_error = (point(defined["EN_LN2_HIGH"]) + point(defined["EN_LN2_LOW"]) - LN2).magnitude
-    error = UP.add(error, UP.mul(mpfr(minus_e), ln2_error))
-    # f instead of F
-    ideal = f.widened(reach)
-    error = UP.add(error, UP.div(reach, DOWN.add(mpfr(1), ideal.low)))
+    # a double, or high + low, instead of ln 4
+    ln4 = point(defined["EN_LN4"])
+    if not fma:
+        ln4 = point(defined["EN_LN4_HIGH"]) + point(defined["EN_LN4_LOW"])
+    error = UP.add(error, UP.mul(mpfr(minus_e), (ln4 - LN4).magnitude))
 
-    ln = Interval(DOWN.log1p(ideal.low), UP.log1p(ideal.high))
-    return error, point(float(minus_e)) * LN2 - ln
+    half = g / TWO
+    ln = Interval(DOWN.log1p(half.low), UP.log1p(half.high)) * TWO
+    return error, point(float(minus_e)) * LN4 - ln
 
 
 def prove_log(defined: Mapping[str, float], *, count: int) -> list[Result]:
@@ -215,17 +207,17 @@ def prove_log(defined: Mapping[str, float], *, count: int) -> list[Result]:
     r_error = log_polynomial_error(defined)
     relative, absolute, root = Largest(), Largest(), Largest()
     for minus_e in range(LARGEST_MINUS_E + 1):
-        for f in _log_pieces(minus_e, count):
+        for g in _log_pieces(minus_e, count):
             for fma in FMA_ORDERS:
-                error, ln = _log_piece(defined, minus_e, f, r_error, fma=fma)
-                where = f"e = {-minus_e}, f = {float(f.low):.6g}, fma = {fma}"
+                error, ln = _log_piece(defined, minus_e, g, r_error, fma=fma)
+                where = f"e = {-minus_e}, g = {float(g.low):.6g}, fma = {fma}"
                 least = ln.least_magnitude
                 relative.see(UP.div(error, least), where)
                 absolute.see(UP.sub(error, DOWN.mul(b_claim, least)), where)
-                # |sqrt(2 y) - sqrt(2 l)| = 2 |y - l| / (sqrt(2 y) + sqrt(2 l)), y for l = -ln u
-                radius = DOWN.sqrt(DOWN.mul(mpfr(2), least))
-                computed = DOWN.sqrt(DOWN.mul(mpfr(2), DOWN.sub(least, error)))
-                root_error = UP.div(UP.mul(mpfr(2), error), DOWN.add(radius, computed))
+                # |sqrt y - sqrt t| = |y - t| / (sqrt y + sqrt t), y the result for t = -2 ln u
+                radius = DOWN.sqrt(least)
+                computed = DOWN.sqrt(DOWN.sub(least, error))
+                root_error = UP.div(error, DOWN.add(radius, computed))
                 root.see(UP.sub(root_error, DOWN.mul(half_b, radius)), where)
     return [
         Result("EN_LOG_RELATIVE_ERROR", relative_claim, relative.value, relative.where),
@@ -244,20 +236,11 @@ def prove_sincos(defined: Mapping[str, float], *, count: int) -> list[Result]:
     sine_error, cosine_error = Largest(), Largest()
     small = -12
     for f in [Interval(ZERO, gmpy2.exp2(small)), *binade_pieces(small, 0.5, count)]:
-        beyond = f.widened(half_ulp(f.magnitude)).magnitude
-        reach = half_ulp(min(beyond, mpfr(0.5)))  # |F - f|, and |F| <= 1/2
-        angle = Interval(max(DOWN.sub(f.low, reach), ZERO), UP.add(f.high, reach)) * HALF_PI
-        sine_slope = UP.mul(HALF_PI.high, UP.cos(angle.low))
-        cosine_slope = UP.mul(HALF_PI.high, UP.sin(angle.high))
         for fma in FMA_ORDERS:
             sine, cosine = sincos_quarter(ErrorMachine(fma=fma), defined, exact(f))
             where = f"f = {float(f.low):.6g}, fma = {fma}"
-            sine_error.see(
-                UP.add(UP.add(sine.error, sine_polynomial), UP.mul(reach, sine_slope)), where
-            )
-            cosine_error.see(
-                UP.add(UP.add(cosine.error, cosine_polynomial), UP.mul(reach, cosine_slope)), where
-            )
+            sine_error.see(UP.add(sine.error, sine_polynomial), where)
+            cosine_error.see(UP.add(cosine.error, cosine_polynomial), where)
     both = max(sine_error, cosine_error, key=lambda largest: largest.value)
     return [
         Result(claim, mpfr(defined[claim]), largest.value, largest.where)

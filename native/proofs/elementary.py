@@ -13,12 +13,12 @@ from typing import Protocol, TypeVar
 NATIVE = Path(__file__).resolve().parent.parent
 _DEFINITION = re.compile(r"^#define\s+(EN_\w+)\s+(-?0x[0-9a-fA-F.]+p[-+]?\d+)", re.MULTILINE)
 
-DEGREE = 6
-
 T = TypeVar("T")
 
 
 class Machine(Protocol[T]):
+    fma: bool
+
     def constant(self, value: float) -> T: ...
     def add(self, a: T, b: T) -> T: ...
     def sub(self, a: T, b: T) -> T: ...
@@ -26,7 +26,6 @@ class Machine(Protocol[T]):
     def div(self, a: T, b: T) -> T: ...
     def multiply_add(self, a: T, b: T, c: T) -> T: ...
     def exact_multiple(self, integer: int, b: float) -> T: ...
-    def fast_two_sum(self, a: T, b: T) -> tuple[T, T]: ...
 
 
 def constants(native: Path = NATIVE) -> dict[str, float]:
@@ -36,7 +35,8 @@ def constants(native: Path = NATIVE) -> dict[str, float]:
 
 
 def coefficients(defined: Mapping[str, float], prefix: str) -> list[float]:
-    return [defined[f"{prefix}{index}"] for index in range(DEGREE + 1)]
+    count = sum(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in defined)
+    return [defined[f"{prefix}{index}"] for index in range(count)]
 
 
 def _polynomial(machine: Machine[T], defined: Mapping[str, float], prefix: str, z: T) -> T:
@@ -47,33 +47,28 @@ def _polynomial(machine: Machine[T], defined: Mapping[str, float], prefix: str, 
     return result
 
 
-def negative_log(
-    machine: Machine[T], defined: Mapping[str, float], minus_e: int, f: T, minus_f: T
-) -> T:
-    """From the reduced argument f, the double nearest to 2^-e u - 1, on.
+def negative_log(machine: Machine[T], defined: Mapping[str, float], minus_e: int, g: T, minus_g: T) -> T:
+    """From the reduced argument g = 2 (2^-e u - 1) on; it is exact.
 
-    That f is one rounding of the real number, as f = coarse + lo scale has two exact terms. With
-    u = (2^33 n + m) 2^-65, n < 2^32, 0 < m < 2^33 and 2^-e u < 1.5: coarse = n 2^-(32+e) - 1 is a
-    multiple of 2^-(32+e) of at most 33 bits for e >= -32, and -1 for e < -32, where n = 0;
-    lo scale = m 2^-(65+e) has at most 33 bits.
+    word power = 2^(1-e) u is a double in [sqrt(2), 2 sqrt(2)], and 2 minus it has no more bits:
+    Sterbenz's lemma.
     """
-    s = machine.div(f, machine.add(machine.constant(2.0), f))
+    s = machine.div(g, machine.add(machine.constant(4.0), g))
     z = machine.mul(s, s)
-    slope = machine.multiply_add(_polynomial(machine, defined, "EN_LOG_C", z), z, f)
-
-    head, tail = machine.fast_two_sum(
-        machine.exact_multiple(minus_e, defined["EN_LN2_HIGH"]), minus_f
-    )
-    tail = machine.multiply_add(
-        machine.constant(float(minus_e)), machine.constant(defined["EN_LN2_LOW"]), tail
-    )
-    return machine.add(head, machine.multiply_add(s, slope, tail))
+    slope = machine.multiply_add(_polynomial(machine, defined, "EN_LOG_C", z), z, g)
+    times = machine.constant(float(minus_e))
+    if machine.fma:
+        rest = machine.multiply_add(s, slope, minus_g)
+        return machine.multiply_add(times, machine.constant(defined["EN_LN4"]), rest)
+    rest = machine.sub(machine.mul(s, slope), g)
+    low = machine.mul(times, machine.constant(defined["EN_LN4_LOW"]))
+    high = machine.exact_multiple(minus_e, defined["EN_LN4_HIGH"])
+    return machine.add(high, machine.add(low, rest))
 
 
 def sincos_quarter(machine: Machine[T], defined: Mapping[str, float], f: T) -> tuple[T, T]:
+    """With f in units of 1 instead of 2^-64: nothing overflows or underflows, so powers of two cancel."""
     z = machine.mul(f, f)
-    sine = machine.multiply_add(f, _polynomial(machine, defined, "EN_SIN_C", z), f)
-    cosine = machine.multiply_add(
-        _polynomial(machine, defined, "EN_COS_C", z), z, machine.constant(1.0)
-    )
+    sine = machine.mul(f, _polynomial(machine, defined, "EN_SIN_C", z))
+    cosine = machine.multiply_add(_polynomial(machine, defined, "EN_COS_C", z), z, machine.constant(1.0))
     return sine, cosine

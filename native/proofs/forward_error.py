@@ -51,9 +51,7 @@ class Interval:
         if other.low <= 0:
             raise ArithmeticError("the divisor must be positive")
         ends = (other.low, other.high)
-        return Interval(
-            min(DOWN.div(self.low, b) for b in ends), max(UP.div(self.high, b) for b in ends)
-        )
+        return Interval(min(DOWN.div(self.low, b) for b in ends), max(UP.div(self.high, b) for b in ends))
 
     def widened(self, margin: mpfr) -> Interval:
         return Interval(DOWN.sub(self.low, margin), UP.add(self.high, margin))
@@ -146,18 +144,6 @@ class ErrorMachine:
             raise ArithmeticError(f"{integer} * {b.hex()} is not a double")
         return exact(float(product))
 
-    def fast_two_sum(self, a: Quantity, b: Quantity) -> tuple[Quantity, Quantity]:
-        """(fl(a + b), what the rounding lost): their sum is a + b exactly (Dekker 1971).
-
-        The ideal value of the second is itself, so that of the first is a + b minus it.
-        """
-        if a.values.magnitude != 0 and a.values.least_magnitude < b.values.magnitude:
-            raise ArithmeticError("the first term must be zero or the larger one")
-        total = a.values + b.values
-        carried = UP.add(a.error, b.error)
-        lost = ZERO if a.values.magnitude == 0 else half_ulp(total.magnitude)
-        return Quantity(total.widened(lost), carried), exact(Interval(DOWN.minus(lost), lost))
-
 
 class DoubleMachine:
     """The same operations on doubles, as the processor does them."""
@@ -187,7 +173,3 @@ class DoubleMachine:
 
     def exact_multiple(self, integer: int, b: float) -> float:
         return integer * b
-
-    def fast_two_sum(self, a: float, b: float) -> tuple[float, float]:
-        total = a + b
-        return total, b - (total - a)

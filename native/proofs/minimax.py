@@ -43,9 +43,7 @@ def _alternating_extrema(points: list[mpf], errors: list[mpf], count: int) -> li
     return [point for point, _ in extrema]
 
 
-def remez(
-    target: Function, weight: Function, high: mpf, fixed: list[mpf], degree: int
-) -> list[mpf]:
+def remez(target: Function, weight: Function, high: mpf, fixed: list[mpf], degree: int) -> list[mpf]:
     """Coefficients fixed + free, minimising the largest |weight (target - p)| on (0, high]."""
     first = len(fixed)
     unknowns = degree + 1 - first
@@ -55,10 +53,7 @@ def remez(
     wanted = {z: target(z) - _polynomial(fixed, z) if fixed else target(z) for z in grid}
     free: list[mpf] = []
     for _ in range(ROUNDS):
-        rows = [
-            [z ** (first + j) for j in range(unknowns)] + [(-1) ** i / weight(z)]
-            for i, z in enumerate(nodes)
-        ]
+        rows = [[z ** (first + j) for j in range(unknowns)] + [(-1) ** i / weight(z)] for i, z in enumerate(nodes)]
         right = [target(z) - (_polynomial(fixed, z) if fixed else 0) for z in nodes]
         free = list(mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(right)))[:-1]
         errors = [weight(z) * (wanted[z] - z**first * _polynomial(free, z)) for z in grid]
@@ -84,22 +79,25 @@ def largest_error(target: Function, weight: Function, high: mpf, coefficients: l
 
 
 def logarithm() -> tuple[Function, Function, mpf]:
-    """-(2 atanh(s)/s - 2)/z in z = s^2, for s = f/(2+f), sqrt(1/2) <= 1+f <= sqrt(2)."""
+    """-(4 atanh(s)/s - 4)/z in z = s^2, for s = f/(2+f), sqrt(1/2) <= 1+f <= sqrt(2).
+
+    The error counts as z s times it, or relative to the logarithm as z times it: between the two.
+    """
 
     def target(z: mpf) -> mpf:
         s = mpmath.sqrt(z)
-        return -(2 * mpmath.atanh(s) / s - 2) / z
+        return -(4 * mpmath.atanh(s) / s - 4) / z
 
     reach = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1)
-    return target, lambda z: z, reach**2
+    return target, lambda z: z ** mpf("1.25"), reach**2
 
 
 def sine() -> tuple[Function, Function, mpf]:
-    """sin(pi/2 f)/f - 1 in z = f^2, for |f| <= 1/2; the error counts as f times it."""
+    """sin(pi/2 f)/f in z = f^2, for |f| <= 1/2; the error counts as f times it."""
 
     def target(z: mpf) -> mpf:
         f = mpmath.sqrt(z)
-        return mpmath.sin(mp.pi * f / 2) / f - 1
+        return mpmath.sin(mp.pi * f / 2) / f
 
     return target, mpmath.sqrt, mpf(1) / 4
 
@@ -115,16 +113,17 @@ def cosine() -> tuple[Function, Function, mpf]:
 
 def main() -> None:
     mp.prec = 200
-    for function in (logarithm, sine, cosine):
+    for function, degree in ((logarithm, 5), (sine, 6), (cosine, 5)):
         target, weight, high = function()
-        coefficients = rounded_minimax(target, weight, high, degree=6)
+        coefficients = rounded_minimax(target, weight, high, degree)
         error = largest_error(target, weight, high, coefficients)
         print(f"{function.__name__}: largest weighted error 2^{float(mpmath.log(error, 2)):.2f}")
         for index, coefficient in enumerate(coefficients):
             print(f"    [{index}] {coefficient.hex()}")
-    shift = 2**46  # 46 bits, so that its multiples by 0..65 are exact
-    high = mpmath.floor(mpmath.ln(2) * shift) / shift
-    print(f"ln 2: high {float(high).hex()}, low {float(mpmath.ln(2) - high).hex()}")
+    ln4 = 2 * mpmath.ln(2)
+    shift = 2**45  # 46 bits, so that its multiples by 0..64 are exact
+    high = mpmath.floor(ln4 * shift) / shift
+    print(f"ln 4: {float(ln4).hex()}, high {float(high).hex()}, low {float(ln4 - high).hex()}")
 
 
 if __name__ == "__main__":

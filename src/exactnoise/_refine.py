@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-import gmpy2
 import numpy as np
 
 from exactnoise._native import PENDING, fill_entropy
@@ -51,8 +50,21 @@ Interval = tuple[Mpfr, Mpfr]
 _FIRST_PRECISION = 128
 
 
+class _OnFirstUse:
+    """Stands for gmpy2 until it is needed: importing it takes as long as importing the rest of the package."""
+
+    def __getattr__(self, name: str) -> Any:
+        global gmpy2
+        import gmpy2
+
+        return getattr(gmpy2, name)
+
+
+gmpy2: Any = _OnFirstUse()
+
+
 class _Directed:
-    """Arithmetic at one precision, rounded down or up. No operators on numbers: they would round to the current context."""
+    """Arithmetic at one precision, rounded down or up. No operators: they would round to the current context."""
 
     def __init__(self, precision: int) -> None:
         self.down = gmpy2.context(precision=precision, round=gmpy2.RoundDown)
@@ -105,8 +117,8 @@ class _Laplace:
 
     def __init__(self, s: float, word: int) -> None:
         self.s = _exact_double(s)
-        self.negative = bool(word & 1)
-        self.cells = (_Cell(word >> 1, 63),)
+        self.negative = bool(word >> 13 & 1)
+        self.cells = (_Cell(word >> 14, 50),)
 
     def enclosure(self, at: _Directed) -> Interval:
         low, high = at.scaled(self.s, at.negative_log(self.cells[0]))
@@ -118,7 +130,7 @@ class _DiscreteLaplace:
 
     def __init__(self, s: float, word: int) -> None:
         self.s = _exact_double(s)
-        self.cells = (_Cell(word >> 1, 63),)
+        self.cells = (_Cell(word >> 14, 50),)
 
     def enclosure(self, at: _Directed) -> Interval:
         low, high = at.scaled(self.s, at.negative_log(self.cells[0]))
@@ -132,8 +144,8 @@ class _Gaussian:
     def __init__(self, s: float, word1: int, word2: int, *, sine: bool) -> None:
         self.s = _exact_double(s)
         self.quadrant = word2 >> 62
-        fraction = word2 & (2**62 - 1)  # f, as a signed number of 62 bits
-        self.cells = (_Cell(word1, 64), _Cell(fraction - (fraction >> 61 << 62), 62))
+        fraction = word2 >> 13 & (2**49 - 1)  # f, as a signed number of 49 bits
+        self.cells = (_Cell(word1 >> 13, 51), _Cell(fraction - (fraction >> 48 << 49), 49))
         self.sine = sine
 
     def enclosure(self, at: _Directed) -> Interval:
@@ -223,7 +235,7 @@ def refine(
         extra = (extension(lane, j) for j in itertools.count())
         if ideal.family == "discrete-laplace":
             magnitude = _decide(_DiscreteLaplace(ideal.s, word0), _exact(0), extra)
-            k = _signed(x_bits) + (-magnitude if word0 & 1 else magnitude)
+            k = _signed(x_bits) + (-magnitude if word0 >> 13 & 1 else magnitude)
         else:
             noise: _Noise = (
                 _Laplace(ideal.s, word0)
@@ -297,7 +309,11 @@ def grid_value(k: int, exponent: int, form: Form) -> float | int:
     bits = 24 if form == "float32" else 53
     drop = max(k.bit_length() - bits, 0)
     # round() of a Fraction ties to even, as IEEE 754 does; the limits keep the result finite.
-    return math.ldexp(round(Fraction(k, 1 << drop)), exponent + drop)
+    mantissa, exponent = round(Fraction(k, 1 << drop)), exponent + drop
+    if mantissa.bit_length() + exponent > -1022:
+        return math.ldexp(mantissa, exponent)
+    # A subnormal number, from its bits: arithmetic would lose it where a library sets flush-to-zero.
+    return math.copysign(_double(abs(mantissa) << exponent + 1074), mantissa)
 
 
 def _offset(s: Mpfr, at: _Directed) -> Interval:

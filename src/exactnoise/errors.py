@@ -96,7 +96,5 @@ def raise_for_status(code: int) -> None:
     """
     if code == 0:
         return
-    exception, message = STATUS.get(
-        code, (ExactNoiseError, f"the native core returned the unknown status {code}")
-    )
+    exception, message = STATUS.get(code, (ExactNoiseError, f"the native core returned the unknown status {code}"))
     raise exception(message)

@@ -1,7 +1,8 @@
 """For tests only: mechanisms on given random words, with which nothing is private.
 
-The words replace the operating system's randomness, so that a released value can be compared with the exact one for the same
-words. Nothing else in the package imports this module. The words' meaning: native/laplace.h and native/gaussian.h.
+The words replace the operating system's randomness, so that a released value can be compared with the exact one for
+the same words. Nothing else in the package imports this module. The words' meaning: native/laplace.h and
+native/gaussian.h.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._refine import Extension
-from exactnoise.mechanisms._data import Lanes, kernel_dtype, read
+from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._engine import release_range
 from exactnoise.mechanisms.base import AdditiveMechanism
 
@@ -82,21 +83,34 @@ def ambiguous_lanes(
 
 
 def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
-    """Return each sample's certified window in grid units, for whole blocks of words of a float64 release."""
-    fixed, reach = mechanism._plan(mechanism._form(mechanism._family == "discrete-laplace", False)).window
-    if mechanism._family != "gaussian":
-        middle = (words >> np.uint64(1)).astype(np.float64) + 0.5
-        return fixed + reach * 2.0 ** (63 - np.floor(np.log2(middle)))
+    """Return each sample's certified window in grid units, for a float64 (or discrete) release with these words."""
+    plan = mechanism._plan(mechanism._form(mechanism._family == "discrete-laplace", False))
+    fixed, reach = plan.window
+    if plan.family != "gaussian":
+        return fixed + reach * _power((words >> np.uint64(14)).astype(np.float64) + 0.5, 50)
     windows = np.empty(words.size)
     for start in range(0, words.size, _native.BLOCK):
         block = words[start : start + _native.BLOCK]
         half = (block.size + 1) // 2
-        minus_log = _native.elementary_negative_log(block[:half], _native.SIMD)
-        exponents = np.floor(np.log2(block[:half].astype(np.float64) + 0.5)) - 64
-        reaches = 2.0 ** -exponents * 2.0 ** -np.floor(np.log2(np.sqrt(2 * minus_log)))
-        windows[start : start + half] = fixed + reach * reaches
-        windows[start + half : start + block.size] = (fixed + reach * reaches)[: block.size - half]
+        first = block[:half]
+        root = np.sqrt(2 * _native.elementary_negative_log(np.ascontiguousarray(first), _native.SIMD))
+        power = _power((first >> np.uint64(13)).astype(np.float64) + 0.5, 51)
+        windows[start : start + half] = fixed + reach * power * _inverse_above(root)
+        windows[start + half : start + block.size] = windows[start : start + block.size - half]
     return windows
+
+
+def _power(index: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.float64]:
+    """2^(1-e) / 2^64 of native/negative_log.h for u = index * 2^-bits = 2^e (1 + f), sqrt(1/2) <= 1 + f <= sqrt(2)."""
+    mantissa, exponent = np.frexp(index)
+    exponent = np.where(mantissa < np.sqrt(0.5), exponent - 1, exponent)
+    return np.asarray(np.ldexp(1.0, bits - exponent - 63))
+
+
+def _inverse_above(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The chords of 1/x between the powers of two, as in native/negative_log.h."""
+    mantissa, exponent = np.frexp(x)
+    return np.asarray(np.ldexp(1.5 - mantissa, 1 - exponent))
 
 
 def _run(
@@ -110,11 +124,11 @@ def _run(
     lanes: Lanes = read(x)
     form = mechanism._form(lanes.is_integer, lanes.is_float32)
     plan = mechanism._make_plan(form, simd or _native.SIMD, window_factor)
-    x_dtype, out_dtype = kernel_dtype(form)
+    x_dtype, out_dtype = KERNEL_DTYPES[form]
     replacement = round(mechanism._nan) if lanes.is_integer else mechanism._nan
     values = lanes.piece(0, lanes.values.size, x_dtype, replacement)
     out = np.empty(values.size, out_dtype)
-    declined = release_range(
-        plan, mechanism._ideal(), values, out, extension, words=np.ascontiguousarray(words, np.uint64)
-    )
-    return out.reshape(lanes.values.shape), declined
+    declined: list[int] = []
+    given = np.ascontiguousarray(words, np.uint64)
+    release_range(plan, mechanism._ideal(), values, out, extension, words=given, declined=declined)
+    return out.reshape(lanes.values.shape), np.array(declined, np.int64)

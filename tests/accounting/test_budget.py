@@ -173,8 +173,7 @@ def test_a_refusal_is_harmless_and_says_it_all():
     assert refusal.remaining == PrivacyCost(epsilon=0.1)
     assert refusal.largest_epsilon == Fraction(1, 10)
     assert str(refusal) == (
-        "over budget: epsilon 0.2 requested, 0.9 of 1 spent, 0.1 remaining; "
-        "the largest epsilon that fits is 0.1"
+        "over budget: epsilon 0.2 requested, 0.9 of 1 spent, 0.1 remaining; the largest epsilon that fits is 0.1"
     )
     assert budget.history == before
     budget.spend(PrivacyCost(epsilon=refusal.largest_epsilon))
@@ -296,14 +295,11 @@ def test_parameters_are_keyword_only():
 
 
 def test_properties_and_repr():
-    budget = PrivacyBudget(
-        neighbors="replace-one", unit="visit", epsilon=1, delta=1e-6, method="basic"
-    )
+    budget = PrivacyBudget(neighbors="replace-one", unit="visit", epsilon=1, delta=1e-6, method="basic")
     budget.spend(PrivacyCost(epsilon=0.25))
     assert (budget.neighbors, budget.unit, budget.method) == ("replace-one", "visit", "basic")
     assert repr(budget) == (
-        "<PrivacyBudget: epsilon 0.75 of 1, delta 1e-6 of 1e-6 remaining, "
-        "neighbors='replace-one', unit='visit'>"
+        "<PrivacyBudget: epsilon 0.75 of 1, delta 1e-6 of 1e-6 remaining, neighbors='replace-one', unit='visit'>"
     )
     assert budget_of(rho=1).method == "zcdp"
     with pytest.raises(AttributeError):

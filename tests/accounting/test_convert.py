@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 
 from exactnoise.accounting import convert, discrete_laplace_rho, laplace_rho, pure_rho
 
-VECTORS = json.loads(
-    (Path(__file__).parents[1] / "vectors" / "zcdp_rho.json").read_text(encoding="utf-8")
-)
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "zcdp_rho.json").read_text(encoding="utf-8"))
 # The vectors have 25 digits, the last one rounded either way.
 VECTOR_ERROR = Fraction(1, 10**24)
 
@@ -37,9 +35,7 @@ def is_safe_and_tight(rho, row):
     return truth * (1 - VECTOR_ERROR) <= rho <= truth * (1 + Fraction(1, 10**18))
 
 
-@pytest.mark.parametrize(
-    "row", VECTORS, ids=lambda r: f"{r['mechanism']}-{r['epsilon']}-{r['sensitivity']}"
-)
+@pytest.mark.parametrize("row", VECTORS, ids=lambda r: f"{r['mechanism']}-{r['epsilon']}-{r['sensitivity']}")
 def test_against_the_distributions(row):
     rho = rho_of(row)
     assert type(rho) is Fraction

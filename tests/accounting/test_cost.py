@@ -86,9 +86,7 @@ def test_delta_of_a_sum_stops_at_one():
     assert (cost + cost).delta == (2 * cost).delta == 1
 
 
-@pytest.mark.parametrize(
-    ("times", "error"), [(True, TypeError), (0.5, TypeError), ("2", TypeError), (-1, ValueError)]
-)
+@pytest.mark.parametrize(("times", "error"), [(True, TypeError), (0.5, TypeError), ("2", TypeError), (-1, ValueError)])
 def test_multiples_are_whole(times, error):
     with pytest.raises(error):
         times * PrivacyCost(epsilon=1)

@@ -9,9 +9,7 @@ import pytest
 from exactnoise.accounting import amount, budget, convert, cost
 
 
-@pytest.mark.parametrize(
-    "module", [amount, budget, convert, cost], ids=lambda module: module.__name__
-)
+@pytest.mark.parametrize("module", [amount, budget, convert, cost], ids=lambda module: module.__name__)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -56,9 +56,7 @@ def test_control_floating_point_noise(kind: type[Mechanism], scale: float, claim
 
 
 @pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
-def test_control_exact_noise_added_afterwards(
-    kind: type[Mechanism], scale: float, claim: Claim
-) -> None:
+def test_control_exact_noise_added_afterwards(kind: type[Mechanism], scale: float, claim: Claim) -> None:
     """The ideal noise, correctly rounded to a double; then a double addition."""
     y, other = (x + _ideal_noise(kind, scale, seed) for x, seed in ((0.0, 1), (1.0, 2)))
     assert any("A[" in found for found in refutations(y, other, claim, EVENTS))
@@ -75,7 +73,7 @@ def test_control_lattice_noise_through_a_double() -> None:
 
 
 def _ideal_noise(kind: type[Mechanism], scale: float, seed: int) -> np.ndarray:
-    """Samples of the ideal noise, each rounded once to the nearest double."""
+    """Samples of the ideal noise from 64-bit uniforms, each rounded once to the nearest double."""
     words = random_words(seed, SAMPLES).tolist()
     one = 1 << oracle.FIRST_ATTEMPT.fraction
     if kind is Laplace:
@@ -84,8 +82,9 @@ def _ideal_noise(kind: type[Mechanism], scale: float, seed: int) -> np.ndarray:
         return np.array(signs) * [sum(cell) / (2 * one) for cell in cells]
     noise = []
     for radius, angle in zip(words[::2], words[1::2], strict=True):
-        quadrant, t = oracle.split_angle(angle)
-        pair = oracle.gaussian_enclosure(radius, 64, t, 62, quadrant, scale, oracle.FIRST_ATTEMPT)
+        quadrant, fraction = divmod(angle, 2**62)
+        cells = (radius, 64, fraction - 2**61, 62)
+        pair = oracle.gaussian_enclosure(*cells, quadrant, scale, oracle.FIRST_ATTEMPT)
         noise += [sum(cell) / (2 * one) for cell in pair]
     return np.array(noise)
 
@@ -100,9 +99,7 @@ def test_lowest_digit() -> None:
     assert lowest_digit(np.zeros(1))[0] > 0
 
 
-@pytest.mark.parametrize(
-    ("seen", "trials"), [(0, 100), (1, 100), (50, 100), (100, 100), (3, 20000)]
-)
+@pytest.mark.parametrize(("seen", "trials"), [(0, 100), (1, 100), (50, 100), (100, 100), (3, 20000)])
 @pytest.mark.parametrize("alpha", [0.025, 1e-11])
 def test_clopper_pearson_covers_exactly(seen: int, trials: int, alpha: float) -> None:
     """At the bounds, the tails of the binomial have probability alpha."""
@@ -112,9 +109,7 @@ def test_clopper_pearson_covers_exactly(seen: int, trials: int, alpha: float) ->
     else:
         assert high == 1.0
     if seen > 0:
-        assert _binomial_tail(range(seen, trials + 1), trials, low) == pytest.approx(
-            alpha, rel=1e-6
-        )
+        assert _binomial_tail(range(seen, trials + 1), trials, low) == pytest.approx(alpha, rel=1e-6)
     else:
         assert low == 0.0
 

@@ -20,9 +20,7 @@ def births():
 
 
 def test_noisy_counts():
-    result = subprocess.run(
-        [sys.executable, EXAMPLES / "noisy_counts.py"], capture_output=True, text=True
-    )
+    result = subprocess.run([sys.executable, EXAMPLES / "noisy_counts.py"], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == [
@@ -47,8 +45,7 @@ def test_births_end_to_end(births, run, folder):
     assert command[0] == "exactnoise"
     assert run(*command[1:]).code == 0
     exact, noisy = (
-        list(csv.DictReader(Path(name).read_text().splitlines()))
-        for name in ("births.csv", "births-noisy.csv")
+        list(csv.DictReader(Path(name).read_text().splitlines())) for name in ("births.csv", "births-noisy.csv")
     )
     assert len(exact) == len(noisy) == count
     key = ("state", "year", "month", "day")

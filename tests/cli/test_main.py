@@ -14,9 +14,7 @@ from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError
 
 
 def shell(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "exactnoise", *arguments], capture_output=True, text=True, **options
-    )
+    return subprocess.run([sys.executable, "-m", "exactnoise", *arguments], capture_output=True, text=True, **options)
 
 
 @pytest.mark.parametrize("command", [[], ["noise"], ["demo"], ["info"]])
@@ -106,9 +104,7 @@ def test_full_standard_output(run, monkeypatch):
 def test_closed_pipe_is_no_crash():
     read, write = os.pipe()
     os.close(read)
-    result = subprocess.run(
-        [sys.executable, "-m", "exactnoise", "info"], stdout=write, stderr=subprocess.PIPE
-    )
+    result = subprocess.run([sys.executable, "-m", "exactnoise", "info"], stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (result.returncode, result.stderr) == (5, b"")
 

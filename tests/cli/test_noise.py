@@ -186,9 +186,7 @@ def test_metadata_says_null_for_what_was_not_said(noise):
 
 
 def test_metadata_keeps_typed_decimals(noise):
-    outcome = noise(
-        TABLE, "--json", mechanism="gaussian", sensitivity="0.3", epsilon="0.1", delta="1e-6"
-    )
+    outcome = noise(TABLE, "--json", mechanism="gaussian", sensitivity="0.3", epsilon="0.1", delta="1e-6")
     document = outcome.json
     assert document["sensitivity"], document["epsilon"] == ("0.3", "0.1")
     assert document["delta"] == "1e-6"

@@ -66,9 +66,7 @@ def test_short_runs_show_nothing(clock, seconds):
     assert terminal.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("total", "stream"), [(1000, io.StringIO()), (None, Terminal()), (0, Terminal())]
-)
+@pytest.mark.parametrize(("total", "stream"), [(1000, io.StringIO()), (None, Terminal()), (0, Terminal())])
 def test_quiet_without_terminal_or_size(clock, total, stream):
     with Progress("visits.csv", total, stream) as bar:
         clock[0] += 10
@@ -76,9 +74,7 @@ def test_quiet_without_terminal_or_size(clock, total, stream):
     assert stream.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "0:00"), (59.6, "1:00"), (61, "1:01"), (3600, "1:00:00")]
-)
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (59.6, "1:00"), (61, "1:01"), (3600, "1:00:00")])
 def test_clock(seconds, shown):
     assert progress._clock(seconds) == shown
 

@@ -57,10 +57,7 @@ def refused(outcome, code, *words):
     ],
 )
 def test_usage(noise, folder, options, words):
-    options = {
-        name: text.format(here=folder.name) if isinstance(text, str) else text
-        for name, text in options.items()
-    }
+    options = {name: text.format(here=folder.name) if isinstance(text, str) else text for name, text in options.items()}
     refused(noise(GOOD, **options), 2, *words)
     assert Path("in.csv").read_bytes() == GOOD
 
@@ -115,12 +112,8 @@ def test_output_is_a_folder(noise, options):
         pytest.param(b'site,visits\na,1\n"73195264,2\n', ["CSV", "line 3"], id="open quote"),
         pytest.param(b'site,visits\n"a"73195264,2\n', ["CSV", "line 2"], id="text after a quote"),
         pytest.param(b'"site,visits\n', ["CSV"], id="open quote in the header"),
-        pytest.param(
-            b'site,visits\n"a\nb\r\nc",1\n"\r",2\nd,73195264x\n', ["line 7"], id="lines in quotes"
-        ),
-        pytest.param(
-            b'site,visits\n"a\nb",1\n73195264\n', ["line 4", "1 columns"], id="lines before a width"
-        ),
+        pytest.param(b'site,visits\n"a\nb\r\nc",1\n"\r",2\nd,73195264x\n', ["line 7"], id="lines in quotes"),
+        pytest.param(b'site,visits\n"a\nb",1\n73195264\n', ["line 4", "1 columns"], id="lines before a width"),
         pytest.param(b"\xef\xbb\xbfsite,visits\r\na,1\r\nb,!\r\n", ["line 3"], id="mark, CRLF"),
         pytest.param(b"site,visits\n" + b"a,1\n" * 9000 + b"b,x\n", ["line 9002"], id="far down"),
     ],

@@ -31,17 +31,12 @@ LAWS: dict[type[Mechanism], type[Law]] = {
 }
 STEPS = [0.3, 1.0, 8.0, 1.3 * 2.0**20]
 POSITIONS = [0.0, 0.3, -1234.75]
-CASES = [(kind, steps, position) for kind in LAWS for steps in STEPS for position in POSITIONS]
-CASES = [
-    (kind, steps, float(round(position)) if kind is DiscreteLaplace else position)
-    for kind, steps, position in CASES
-]
+CASES = [(kind, steps, position) for kind in (Laplace, Gaussian) for steps in STEPS for position in POSITIONS]
+CASES += [(DiscreteLaplace, steps, position) for steps in STEPS for position in (0.0, -1235.0)]
 SAMPLES = [pytest.param(10**6, id="1e6"), pytest.param(10**7, id="1e7", marks=pytest.mark.slow)]
 
 
-def sample(
-    kind: type[Mechanism], steps: float, position: float, count: int, seed: int = 1
-) -> np.ndarray:
+def sample(kind: type[Mechanism], steps: float, position: float, count: int, seed: int = 1) -> np.ndarray:
     """Released integers k of ``count`` releases of one input, granularity 1/4."""
     granularity = 1.0 if kind is DiscreteLaplace else 0.25
     dtype = np.int64 if kind is DiscreteLaplace else np.float64

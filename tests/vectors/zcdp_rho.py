@@ -65,9 +65,7 @@ def main() -> None:
     for text in EPSILONS:
         epsilon = mpf(text)
         values = [("laplace", None, laplace(epsilon)), ("pure", None, randomized_response(epsilon))]
-        values += [
-            ("discrete_laplace", d, discrete_laplace(epsilon, d)) for d in SENSITIVITIES
-        ]
+        values += [("discrete_laplace", d, discrete_laplace(epsilon, d)) for d in SENSITIVITIES]
         rows += [
             {"mechanism": name, "epsilon": text, "sensitivity": d, "rho": mp.nstr(value, 25)}
             for name, d, value in values

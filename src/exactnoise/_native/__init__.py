@@ -1,7 +1,7 @@
 """The compiled core's only door: the rest of the package imports from here.
 
 `SIMD` is the instruction set in use: the widest that the machine has, or the one that the environment variable
-EXACTNOISE_SIMD names when the package is imported.
+EXACTNOISE_SIMD names when it is first needed.
 """
 
 from __future__ import annotations
@@ -57,18 +57,23 @@ PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 2), ("x", "u
 assert PENDING.itemsize == PENDING_BYTES
 
 
-def _simd_in_use() -> str:
+#: The instruction set in use.
+SIMD: str
+
+
+def __getattr__(name: str) -> str:
+    """Settle SIMD when it is first needed, so that a wrong choice is an error of that call and not of the import."""
+    if name != "SIMD":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     available = simd_available()
     chosen = os.environ.get("EXACTNOISE_SIMD") or available[-1]
     if chosen not in available:
         raise UnsupportedInstructionSet(
-            f"EXACTNOISE_SIMD={chosen} asks for an instruction set that this machine or this build "
-            f"does not have; it has {', '.join(available)}"
+            f"EXACTNOISE_SIMD={chosen} asks for an instruction set that this machine or this build lacks; it has "
+            f"{', '.join(available)}"
         )
+    globals()["SIMD"] = chosen
     return chosen
-
-
-SIMD: str = _simd_in_use()
 
 
 def elementary_negative_log(words: Words, simd: str) -> Doubles:

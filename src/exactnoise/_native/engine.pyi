@@ -1,8 +1,10 @@
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
+
+Form: TypeAlias = Literal["float64", "float32", "int64-float64", "int64"]
 
 BLOCK: int
 KEY_BYTES: int
@@ -17,12 +19,12 @@ def entropy_source() -> str: ...
 
 class Plan:
     family: str
-    form: str
+    form: Form
     simd: str
     def __new__(
         cls,
         family: str,
-        form: str,
+        form: Form,
         s: float,
         exponent: int,
         nan: float,

@@ -1,5 +1,5 @@
-"""The door from Python to the C core. Each function checks sizes, lets go of the GIL, calls C once and turns a status into
-an exception; no arithmetic on data happens here."""
+"""The door from Python to the C core: each function checks sizes, lets go of the GIL, calls C once and turns a status
+into an exception. No arithmetic on data happens here."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -75,6 +75,8 @@ cdef class Plan:
 
     def __cinit__(self, str family, str form, double s, int exponent, double nan, double offset, str simd,
                   double window_factor=1.0):
+        if not 2.0**-30 <= s <= 2.0**36:  # also what is left of it in a hostile floating-point environment
+            raise ValueError(f"scale / granularity must lie between 2**-30 and 2**36, got {s!r}")
         self._kernels = kernels_named(simd)
         self.family, self.form, self.simd = family, form, simd
         c.en_plan_init(&self._plan, FAMILIES[family], FORMS[form], s, exponent, nan, offset, window_factor)
@@ -132,11 +134,12 @@ cdef class Plan:
         cdef float narrow_x, narrow_out
         cdef int64_t int_x, int_out
         cdef c.en_status status
+        cdef object result
         lanes.lanes = &lane
         lanes.capacity = 1
         lanes.count = 0
 
-        if self._plan.form == c.EN_FLOAT64:
+        if self._plan.form == c.EN_FLOAT64 or self._plan.form == c.EN_FLOAT64_EXTREME:
             float_x = x
             status = c.en_release(&self._plan, self._kernels, randomness, &float_x, &float_out, 0, 1, &lanes, &done)
             result = float_out

@@ -15,7 +15,7 @@ import sys
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["Number", "approximately", "exact", "float_down", "float_up", "text"]
+__all__ = ["Number", "approximately", "exact", "float_down", "float_up", "shown", "text"]
 
 Number = int | float | Decimal | Fraction | str
 
@@ -74,7 +74,7 @@ def exact(
     if amount < 0 or (positive and not amount) or (below is not None and amount >= below):
         allowed = "a positive number" if positive else "zero or a positive number"
         limit = "" if below is None else f" below {below}"
-        raise ValueError(f"{name} must be {allowed}{limit}, got {_shown(value)}")
+        raise ValueError(f"{name} must be {allowed}{limit}, got {shown(value)}")
     return amount
 
 
@@ -90,7 +90,7 @@ def _fraction(value: object, name: str) -> Fraction:
         if ratio is None:
             return _from_decimal_text(value, value, name)
         if int(ratio[2]) == 0:
-            raise ValueError(f"{name} must not be divided by zero, got {_shown(value)}")
+            raise ValueError(f"{name} must not be divided by zero, got {shown(value)}")
         return Fraction(int(ratio[1]), int(ratio[2]))
     if isinstance(value, Decimal):
         return _from_decimal(value, value, name)
@@ -113,15 +113,14 @@ def _from_decimal_text(decimal_text: str, value: object, name: str) -> Fraction:
         if re.fullmatch(r"\s*[+-]?[0-9.]+[eE][+-]?[0-9]+\s*", decimal_text):
             raise _out_of_range(value, name) from None
         raise ValueError(
-            f"{name} must be a decimal number such as '0.1' or '1e-6', or a ratio such as '1/11', "
-            f"got {_shown(value)}"
+            f"{name} must be a decimal number such as '0.1' or '1e-6', or a ratio such as '1/11', got {shown(value)}"
         ) from None
     return _from_decimal(decimal, value, name)
 
 
 def _from_decimal(decimal: Decimal, value: object, name: str) -> Fraction:
     if not decimal.is_finite():
-        raise ValueError(f"{name} must be finite, got {_shown(value)}")
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
     if not decimal:
         return Fraction(0)
     last_digit = decimal.as_tuple().exponent
@@ -134,18 +133,18 @@ def _from_decimal(decimal: Decimal, value: object, name: str) -> Fraction:
 def _out_of_range(value: object, name: str) -> ValueError:
     return ValueError(
         f"{name} must lie between 1e-{_LARGEST_EXPONENT} and 1e{_LARGEST_EXPONENT} and end within "
-        f"{_MOST_PLACES} decimal places, got {_shown(value)}"
+        f"{_MOST_PLACES} decimal places, got {shown(value)}"
     )
 
 
 def _wrong_type(value: object, name: str) -> TypeError:
     return TypeError(
         f"{name} must be a number (int, float, Decimal, Fraction, or text such as '0.1' or "
-        f"'1/11'), got {_shown(value)} of type {type(value).__name__}"
+        f"'1/11'), got {shown(value)} of type {type(value).__name__}"
     )
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """The value for a message, cut to a readable length."""
     try:
         shown = repr(value)
@@ -178,9 +177,7 @@ def float_up(value: Fraction) -> float:
     if nearest != math.inf and Fraction(nearest) < value:
         nearest = math.nextafter(nearest, math.inf)
     if nearest == math.inf:
-        raise ValueError(
-            f"{approximately(value)} is above the largest double, {sys.float_info.max!r}"
-        )
+        raise ValueError(f"{approximately(value)} is above the largest double, {sys.float_info.max!r}")
     return nearest + 0.0
 
 
@@ -259,7 +256,5 @@ def approximately(value: Fraction, rounding: str = ROUND_DOWN) -> str:
     shown = text(value)
     if len(shown) <= _LONGEST_DECIMAL:
         return shown
-    rounded = Context(prec=12, rounding=rounding).divide(
-        Decimal(value.numerator), Decimal(value.denominator)
-    )
+    rounded = Context(prec=12, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"about {text(Fraction(rounded))}"

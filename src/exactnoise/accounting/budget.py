@@ -275,9 +275,7 @@ class PrivacyBudget:
             sums = self._sums()
             left = self._left(sums)
             if left[0]:
-                children = tuple(
-                    self._child(tuple(amount * part / whole for amount in left)) for part in parts
-                )
+                children = tuple(self._child(tuple(amount * part / whole for amount in left)) for part in parts)
                 entry = Spend(f"split into {len(parts)}", self._as_cost(left), None)
                 self._log.append((entry, self._total))
         if not left[0]:
@@ -326,9 +324,7 @@ class PrivacyBudget:
             raise ValueError(f"a spend must cost something, got {cost!r}")
         return price
 
-    def _exceeded(
-        self, price: tuple[Fraction, ...] | None, sums: tuple[Fraction, ...]
-    ) -> BudgetExceeded:
+    def _exceeded(self, price: tuple[Fraction, ...] | None, sums: tuple[Fraction, ...]) -> BudgetExceeded:
         """Build the refusal of a price, or of anything at all when nothing remains."""
         left = self._left(sums)
         lines = []
@@ -365,13 +361,8 @@ class PrivacyBudget:
 
     def __repr__(self) -> str:
         amounts = zip(self._currency, self._left(self._sums()), self._total, strict=True)
-        left = ", ".join(
-            f"{name} {approximately(left)} of {approximately(total)}"
-            for name, left, total in amounts
-        )
-        return (
-            f"<PrivacyBudget: {left} remaining, neighbors={self._neighbors!r}, unit={self._unit!r}>"
-        )
+        left = ", ".join(f"{name} {approximately(left)} of {approximately(total)}" for name, left, total in amounts)
+        return f"<PrivacyBudget: {left} remaining, neighbors={self._neighbors!r}, unit={self._unit!r}>"
 
 
 def _checked_neighbors(neighbors: Neighbors | None) -> Neighbors:
@@ -393,9 +384,7 @@ def _checked_unit(unit: str | None) -> str:
     return unit
 
 
-def _checked_cap(
-    epsilon: Number | None, delta: Number | None, rho: Number | None
-) -> dict[str, Fraction]:
+def _checked_cap(epsilon: Number | None, delta: Number | None, rho: Number | None) -> dict[str, Fraction]:
     """The amounts that are counted, by name."""
     if (epsilon is None) == (rho is None):
         raise TypeError("PrivacyBudget needs either epsilon (with or without delta) or rho")
@@ -413,9 +402,7 @@ def _checked_cap(
 def _checked_method(method: Method | None, cap: dict[str, Fraction]) -> Method:
     natural: Method = "zcdp" if "rho" in cap else "basic"
     if method is None and "delta" in cap:
-        raise TypeError(
-            "a budget with a delta needs method: 'basic', which adds epsilons and deltas up"
-        )
+        raise TypeError("a budget with a delta needs method: 'basic', which adds epsilons and deltas up")
     if method is None or method == natural:
         return natural
     if method == "zcdp":
@@ -423,9 +410,7 @@ def _checked_method(method: Method | None, cap: dict[str, Fraction]) -> Method:
             "method 'zcdp' is not available yet in this version for a budget in epsilon: use "
             "'basic', or count the budget in rho"
         )
-    raise ValueError(
-        f"method must be {natural!r} for a budget in {next(iter(cap))}, got {method!r}"
-    )
+    raise ValueError(f"method must be {natural!r} for a budget in {next(iter(cap))}, got {method!r}")
 
 
 def _checked_times(times: SupportsIndex) -> int:

@@ -152,8 +152,4 @@ def _exp_down(x: Decimal, context: Context) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Fraction:
-    return Fraction(
-        Context(prec=_RESULT_DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(
-            value
-        )
-    )
+    return Fraction(Context(prec=_RESULT_DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(value))

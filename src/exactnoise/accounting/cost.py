@@ -86,9 +86,7 @@ class PrivacyCost:
             return NotImplemented
         epsilon, rho = _sum(self.epsilon, other.epsilon), _sum(self.rho, other.rho)
         if epsilon is None and rho is None:
-            raise TypeError(
-                f"{self!r} and {other!r} have no currency in common, so their sum has no price"
-            )
+            raise TypeError(f"{self!r} and {other!r} have no currency in common, so their sum has no price")
         # Every mechanism is (epsilon, 1)-differentially private.
         delta = min(self.delta + other.delta, Fraction(1)) if epsilon is not None else 0
         return PrivacyCost(epsilon=epsilon, delta=delta, rho=rho)

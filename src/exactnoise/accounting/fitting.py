@@ -113,16 +113,12 @@ def most_accurate_within(limit: Fraction, mechanism: type[M], params: Mapping[st
     def fits(epsilon: Fraction) -> bool:
         rho = build(epsilon).cost.rho
         if rho is None:
-            raise TypeError(
-                f"{mechanism.__name__} has no rho, so a budget counted in rho cannot price it"
-            )
+            raise TypeError(f"{mechanism.__name__} has no rho, so a budget counted in rho cannot price it")
         return rho <= limit
 
     # rho <= epsilon^2 / 2 for every pure mechanism: this guess fits, or is one rounding too large.
     context = Context(prec=_DIGITS, rounding=ROUND_DOWN)
-    low = Fraction(
-        context.sqrt(context.divide(Decimal(2 * limit.numerator), Decimal(limit.denominator)))
-    )
+    low = Fraction(context.sqrt(context.divide(Decimal(2 * limit.numerator), Decimal(limit.denominator))))
     while not fits(low):
         low /= 2
     high = 2 * low

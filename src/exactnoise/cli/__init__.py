@@ -102,9 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"exactnoise {exactnoise.__version__}"
-    )
+    parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (demo, noise, info):
         command.add_command(commands)

@@ -67,8 +67,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         nargs="?",
         type=Path,
         default=Path("exactnoise-demo"),
-        help="where to put the files; default exactnoise-demo. Only files of an earlier demo are "
-        "replaced",
+        help="where to put the files; default exactnoise-demo. Only files of an earlier demo are replaced",
     )
     parser.add_argument("--json", action="store_true", help="print the metadata and nothing else")
     parser.set_defaults(run=run)

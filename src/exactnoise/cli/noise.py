@@ -109,8 +109,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         "--nan",
         metavar="V",
         default="0",
-        help="public number that stands for a missing cell (empty, NA or NaN) before the noise; "
-        "default 0",
+        help="public number that stands for a missing cell (empty, NA or NaN) before the noise; default 0",
     )
 
     group = parser.add_argument_group("for the record (metadata only)")

@@ -96,9 +96,7 @@ class ReleaseFiles:
         return document
 
     def _create(self) -> BinaryIO:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{self._path.name}.", suffix=".partial", dir=self._path.parent
-        )
+        handle, name = tempfile.mkstemp(prefix=f".{self._path.name}.", suffix=".partial", dir=self._path.parent)
         self._temporary.append(Path(name))
         return os.fdopen(handle, "wb")
 

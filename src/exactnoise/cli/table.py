@@ -99,16 +99,14 @@ class Table:
             if set(map(len, rows)) != {width}:
                 bad = next(i for i, row in enumerate(rows) if len(row) != width)
                 raise ContentError(
-                    f"line {_line_of(rows, bad, line)} has {len(rows[bad])} columns, "
-                    f"the header has {width}"
+                    f"line {_line_of(rows, bad, line)} has {len(rows[bad])} columns, the header has {width}"
                 )
             index = self.index
             try:
                 values = parse([row[index] for row in rows])
             except CellError as error:
                 raise ContentError(
-                    f"line {_line_of(rows, error.index, line)}, column {self.column!r}: "
-                    f"not {error.expected}"
+                    f"line {_line_of(rows, error.index, line)}, column {self.column!r}: not {error.expected}"
                 ) from None
             yield rows, values
 

@@ -7,6 +7,7 @@ lists are read element by element, since NumPy would choose a dtype by the value
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,9 @@ import numpy.typing as npt
 
 from exactnoise._refine import Form
 
-__all__ = ["Lanes", "kernel_dtype", "read"]
+__all__ = ["KERNEL_DTYPES", "Lanes", "read"]
+
+_NUMERIC = re.compile("u?int(8|16|32|64)|float(16|32|64)?|double|halffloat|bool(ean)?")
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _ACCEPTED = (
@@ -49,28 +52,29 @@ class Lanes:
 
     @property
     def is_float32(self) -> bool:
-        return self.values.dtype == np.float32
+        return self.values.dtype.kind == "f" and self.values.dtype.itemsize == 4
 
-    def piece(self, start: int, stop: int, dtype: npt.DTypeLike, replacement: float | int) -> npt.NDArray[Any]:
-        """Samples start..stop in C order, converted without loss: a contiguous copy of the engine's own."""
+    def piece(self, start: int, stop: int, dtype: np.dtype[Any], nan: float) -> npt.NDArray[Any]:
+        """Samples start..stop in C order, converted without loss: a contiguous copy of the engine's own.
+
+        A missing float is a NaN, which the kernels replace; a missing integer is `nan`, rounded and saturated.
+        """
         values = _flat(self.values, start, stop)
-        if self.values.dtype == np.uint64:
+        if values.dtype.kind == "u" and values.dtype.itemsize == 8:
             values = np.minimum(values, np.uint64(_INT64_MAX))
         piece = np.array(values, dtype=dtype, order="C")
         if self.missing is not None:
-            piece[_flat(self.missing, start, stop)] = replacement
+            piece[_flat(self.missing, start, stop)] = np.nan if dtype.kind == "f" else _saturated(round(nan))
         return piece
 
 
-def kernel_dtype(form: Form) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """The dtypes that a form reads and writes."""
-    read_as, written_as = {
-        "float64": ("f8", "f8"),
-        "float32": ("f4", "f4"),
-        "int64-float64": ("i8", "f8"),
-        "int64": ("i8", "i8"),
-    }[form]
-    return np.dtype(read_as), np.dtype(written_as)
+#: The dtypes that each form reads and writes.
+KERNEL_DTYPES: dict[Form, tuple[np.dtype[Any], np.dtype[Any]]] = {
+    "float64": (np.dtype("f8"), np.dtype("f8")),
+    "float32": (np.dtype("f4"), np.dtype("f4")),
+    "int64-float64": (np.dtype("i8"), np.dtype("f8")),
+    "int64": (np.dtype("i8"), np.dtype("i8")),
+}
 
 
 def read(x: Any) -> Lanes:
@@ -94,26 +98,34 @@ def read(x: Any) -> Lanes:
 
 
 def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Values and mask of any column type, by what it can do and not by importing its library."""
+    """Values and mask of any column type, by what it can do and not by importing its library.
+
+    A column's type decides before its values are looked at: conversions of the libraries' own choose a dtype by whether
+    there are missing values.
+    """
     if isinstance(x, np.ma.MaskedArray):
         return np.asarray(x.data), np.ma.getmaskarray(x)
     if isinstance(x, np.ndarray):
         return np.asarray(x), None
     if isinstance(x, (list, tuple, range)):
         return _from_list(x)
+    if hasattr(x, "columns") or hasattr(x, "column_names"):
+        raise TypeError(
+            f"x must be one column or an array; got a table of type {type(x).__name__}: release its columns"
+        )
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
+        kind = str(getattr(x, "type", None) or getattr(x, "dtype", None)).lower()
+        if not _NUMERIC.fullmatch(kind):
+            raise TypeError(f"x must be {_ACCEPTED}; got a column of type {kind}")
         missing = np.asarray(x.is_null(), dtype=np.bool_)
-        return np.asarray(x.fill_null(_zero_like(x))), missing
-    if hasattr(x, "isna") and not isinstance(getattr(x, "dtype", None), np.dtype):  # pandas' nullable types
-        numpy_dtype = getattr(getattr(x, "dtype", None), "numpy_dtype", None)
-        if numpy_dtype is not None:
-            missing = np.asarray(x.isna(), dtype=np.bool_)
-            return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
+        return np.asarray(x.fill_null(False if kind.startswith("bool") else 0)), missing
+    if hasattr(x, "isna") and not isinstance(getattr(x, "dtype", None), np.dtype):  # pandas' own types
+        numpy_dtype = getattr(x.dtype, "numpy_dtype", None)
+        if not isinstance(numpy_dtype, np.dtype) or numpy_dtype.kind not in "iubf":
+            raise TypeError(f"x must be {_ACCEPTED}; got a column of type {x.dtype}")
+        missing = np.asarray(x.isna(), dtype=np.bool_)
+        return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     return np.asarray(x), None
-
-
-def _zero_like(column: Any) -> int | bool:
-    return False if "bool" in str(getattr(column, "type", getattr(column, "dtype", ""))).lower() else 0
 
 
 def _from_list(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
@@ -140,7 +152,8 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 
 def _elements(x: Any, depth: int) -> Iterator[Any]:
     if depth == 0:
-        if not (x is None or isinstance(x, (int, float, np.integer, np.floating, np.bool_))):
+        number = isinstance(x, (int, float, np.integer, np.floating, np.bool_)) and not isinstance(x, np.longdouble)
+        if not (x is None or number):
             raise TypeError(f"x must be {_ACCEPTED}; got a list with {type(x).__name__} in it")
         yield x
         return

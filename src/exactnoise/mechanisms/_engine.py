@@ -1,13 +1,12 @@
 """One release of an array: random keys, kernels, refinement, and never an exact cell left behind.
 
-Samples are released in ranges, each under a ChaCha20 key of its own; all keys are drawn before the first value is written.
-Ranges are independent, so that threads may share them out. Arrays that the kernels cannot read in place (another byte
-order, strides, narrow integers, missing values) go through a small copy range by range.
+Samples are released in ranges, each under a ChaCha20 key of its own; all keys are drawn before the first value is
+written. Ranges are independent, so that threads may share them out. Arrays that the kernels cannot read in place
+(another byte order, strides, narrow integers, missing values) go through a small copy range by range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,20 +15,22 @@ import numpy.typing as npt
 from exactnoise import _native
 from exactnoise._native import PENDING, Plan
 from exactnoise._refine import Extension, Ideal, fresh_extension, refine
-from exactnoise.mechanisms._data import Lanes, kernel_dtype
+from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes
+from exactnoise.mechanisms._threads import for_each
 
 __all__ = ["Randomness", "check_out", "check_randomness", "check_workers", "release_lanes", "release_range"]
 
 Randomness = Literal["chacha20", "os"]
 
-_RANGE = 1 << 20  # samples under one key, and between two looks at pending signals
-_STAGED_RANGE = 1 << 15
-_PENDING = 2 * _native.BLOCK
+_RANDOMNESS = get_args(Randomness)
+_RANGE = 1600 * _native.BLOCK  # samples under one key, and between two looks at pending signals
+_STAGED_RANGE = 50 * _native.BLOCK
+_PENDING = 4 * _native.BLOCK
 _SYSTEM_WORDS = 32  # calls of up to so many words take them from the system, with no cipher at all
 
 
 def check_randomness(randomness: object) -> None:
-    if randomness not in get_args(Randomness):
+    if randomness not in _RANDOMNESS:
         raise ValueError(f"randomness must be 'chacha20' or 'os', got {randomness!r}")
 
 
@@ -46,7 +47,7 @@ def check_out(out: object, lanes: Lanes, dtype: np.dtype[Any]) -> None:
         raise TypeError(f"out must be a NumPy array, got {type(out).__name__}")
     if out.shape != lanes.values.shape:
         raise ValueError(f"out must have x's shape {lanes.values.shape}, got {out.shape}")
-    if not np.can_cast(dtype, out.dtype, "same_kind"):
+    if out.dtype.kind not in "iuf" or not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(f"out must have dtype {dtype}, or one it can be cast to within its kind, got {out.dtype}")
     if not out.flags.writeable:
         raise ValueError("out must be writeable")
@@ -63,43 +64,41 @@ def release_lanes(
 ) -> None:
     """Write the release of `lanes` to `out`; if anything at all goes wrong, `out` is zeroed."""
     n = out.size
-    x_dtype, out_dtype = kernel_dtype(plan.form)  # type: ignore[arg-type]
-    direct = _is_plain(lanes.values, x_dtype) and _is_plain(out, out_dtype) and lanes.missing is None
-    if np.may_share_memory(lanes.values, out) and not _same_place(lanes.values, out):
-        lanes = Lanes(lanes.values.copy(), lanes.missing, lanes.scalar)
-    size = _RANGE if direct else _STAGED_RANGE
-    count = -(-n // size)
-    keys = None
     words = n + n % 2 if plan.family == "gaussian" else n
-    if randomness == "chacha20" and words > _SYSTEM_WORDS:
-        keys = bytearray(_native.KEY_BYTES * count)
-        _native.fill_entropy(keys)
-
-    def release(i: int) -> None:
-        start, stop = i * size, min((i + 1) * size, n)
-        key = None if keys is None else memoryview(keys)[_native.KEY_BYTES * i : _native.KEY_BYTES * (i + 1)]
-        if direct:
-            x, y = lanes.values.reshape(-1)[start:stop], out.reshape(-1)[start:stop]
-            release_range(plan, ideal, x, y, fresh_extension(), key=key)
-            return
-        replacement = round(ideal.nan) if lanes.is_integer else ideal.nan
-        staged = lanes.piece(start, stop, x_dtype, replacement)
-        result = staged if x_dtype == out_dtype else np.empty(stop - start, out_dtype)
-        try:
-            release_range(plan, ideal, staged, result, fresh_extension(), key=key)
-            _write(out, start, stop, result)
-        finally:
-            staged.fill(0)
-
+    keys = bytearray()
     complete = False
     try:
-        _for_each(release, count, workers)
+        x_dtype, out_dtype = KERNEL_DTYPES[plan.form]
+        if np.may_share_memory(lanes.values, out) and not _same_place(lanes.values, out):
+            lanes = Lanes(lanes.values.copy(), lanes.missing, lanes.scalar)
+        direct = lanes.missing is None and _is_plain(lanes.values, x_dtype) and _is_plain(out, out_dtype)
+        size = _RANGE if direct else _STAGED_RANGE
+        count = -(-n // size)
+        if randomness == "chacha20" and words > _SYSTEM_WORDS:
+            keys = bytearray(_native.KEY_BYTES * count)
+            _native.fill_entropy(keys)
+
+        def release(i: int) -> None:
+            start, stop = i * size, min((i + 1) * size, n)
+            key = memoryview(keys)[_native.KEY_BYTES * i : _native.KEY_BYTES * (i + 1)] if keys else None
+            if direct:
+                x, y = lanes.values.reshape(-1)[start:stop], out.reshape(-1)[start:stop]
+                release_range(plan, ideal, x, y, fresh_extension(), key=key)
+                return
+            staged = lanes.piece(start, stop, x_dtype, ideal.nan)
+            result = staged if x_dtype == out_dtype else np.empty(stop - start, out_dtype)
+            try:
+                release_range(plan, ideal, staged, result, fresh_extension(), key=key)
+                _write(out, start, stop, result)
+            finally:
+                staged.fill(0)
+
+        for_each(release, count, workers)
         complete = True
     finally:
         if not complete:
             out.fill(0)
-        if keys is not None:
-            keys[:] = bytes(len(keys))
+        keys[:] = bytes(len(keys))
 
 
 def release_range(
@@ -111,36 +110,24 @@ def release_range(
     *,
     key: memoryview | None = None,
     words: npt.NDArray[np.uint64] | None = None,
-) -> npt.NDArray[np.int64]:
-    """Release one range of contiguous samples and refine what the kernels declined; return which lanes those were."""
-    pending = np.empty(min(_PENDING, max(x.size, 1)), PENDING)
-    declined: list[npt.NDArray[np.int64]] = []
+    declined: list[int] | None = None,
+) -> None:
+    """Release one range of contiguous samples and refine what the kernels declined; `declined` collects which."""
+    n = x.size
+    pending = np.empty(min(_PENDING, n), PENDING)
     done = 0
-    while done < x.size:
-        done, count = plan.release(x, out, done, x.size, pending, key=key, words=words)
-        if count:
-            declined.append(pending["index"][:count].copy())
-            for index, value in refine(ideal, plan.form, pending[:count], extension):  # type: ignore[arg-type]
-                out[index] = value
-            pending[:count] = 0
-    return np.concatenate([*declined, np.empty(0, np.int64)])
-
-
-def _for_each(task: Callable[[int], None], count: int, workers: int) -> None:
-    if workers == 1 or count == 1:
-        for i in range(count):
-            task(i)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(workers, count)) as pool:
-        futures = [pool.submit(task, i) for i in range(count)]
-        try:
-            for future in futures:
-                future.result()
-        finally:
-            for future in futures:
-                future.cancel()  # what has not started; leaving the block waits for what has
+    try:
+        while done < n:
+            done, count = plan.release(x, out, done, n, pending, key=key, words=words)
+            if count:
+                for index, value in refine(ideal, plan.form, pending[:count], extension):
+                    out[index] = value
+                    if declined is not None:
+                        declined.append(index)
+                pending[:count] = 0  # it holds exact values
+    except BaseException:
+        pending.view(np.uint8)[:] = 0
+        raise
 
 
 def _is_plain(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:

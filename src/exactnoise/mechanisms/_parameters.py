@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import struct
+import sys
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from exactnoise.accounting import PrivacyBudget
-from exactnoise.accounting.amount import Number, exact, float_up
+from exactnoise.accounting.amount import Number, exact, float_up, shown
 
 __all__ = [
     "check_budget",
@@ -19,8 +21,9 @@ __all__ = [
     "checked_granularity",
     "checked_nan",
     "checked_sensitivity",
-    "four_digits_up",
+    "least_epsilon",
     "one_price",
+    "power_of_two",
     "scale_above",
 ]
 
@@ -49,7 +52,16 @@ def scale_above(scale: Fraction) -> float:
         rounded = float_up(scale)
     except ValueError as error:
         raise ValueError(f"the noise would be too large for doubles: its scale {error}") from None
+    if rounded < sys.float_info.min:
+        raise ValueError(f"the noise would be too small for doubles: its scale is below {sys.float_info.min!r}")
     return rounded
+
+
+def power_of_two(exponent: int) -> float:
+    """2^exponent as a double, from its bits: under flush-to-zero, arithmetic would lose subnormal ones."""
+    pattern = exponent + 1023 << 52 if exponent >= -1022 else 1 << exponent + 1074
+    (value,) = struct.unpack("<d", pattern.to_bytes(8, "little"))
+    return float(value)
 
 
 def checked_granularity(granularity: Number | None, scale: float) -> int:
@@ -65,16 +77,14 @@ def checked_granularity(granularity: Number | None, scale: float) -> int:
         step = exact(granularity, "granularity")
     exponent = step.numerator.bit_length() - step.denominator.bit_length()
     if step != Fraction(2) ** exponent:
-        raise ValueError(
-            f"granularity must be a power of two such as 1, 0.25 or 2**-10, got {granularity!r}"
-        )
+        raise ValueError(f"granularity must be a power of two such as 1, 0.25 or 2**-10, got {shown(granularity)}")
     if not Fraction(2) ** _COARSEST <= Fraction(scale) / step <= Fraction(2) ** _FINEST:
         raise ValueError(
             f"granularity must lie between scale * 2**-{_FINEST} and scale * 2**{-_COARSEST} "
-            f"(here {scale * 2.0**-_FINEST:.3g} and {scale * 2.0**-_COARSEST:.3g}), got {granularity!r}"
+            f"(here {scale * 2.0**-_FINEST:.3g} and {scale * 2.0**-_COARSEST:.3g}), got {shown(granularity)}"
         )
     if not -1074 <= exponent <= 1023:
-        raise ValueError(f"granularity must be a finite positive double, got {granularity!r}")
+        raise ValueError(f"granularity must be a finite positive double, got {shown(granularity)}")
     return exponent
 
 
@@ -93,8 +103,8 @@ def checked_nan(nan: float) -> float:
 def checked_alpha(alpha: float) -> float:
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)):
         raise TypeError(f"alpha must be a number between 0 and 1, got {alpha!r}")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1 (0.05 means 95 %), got {alpha!r}")
+    if not 1e-300 <= alpha < 1:
+        raise ValueError(f"alpha must lie between 0 (1e-300) and 1, 0.05 meaning 95 %, got {alpha!r}")
     return float(alpha)
 
 
@@ -104,6 +114,14 @@ def check_budget(budget: object) -> None:
             "budget must be a PrivacyBudget, or None to say that the accounting is done elsewhere, "
             f"got {type(budget).__name__}"
         )
+
+
+def least_epsilon(guess: Fraction, fits: Callable[[Fraction], bool]) -> Fraction:
+    """The least epsilon of four significant digits that fits, from a guess that is at most a little too small."""
+    epsilon = four_digits_up(guess)
+    while not fits(epsilon):
+        epsilon = four_digits_up(epsilon * Fraction(10001, 10000))
+    return epsilon
 
 
 def four_digits_up(epsilon: Fraction) -> Fraction:

@@ -17,9 +17,9 @@ from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, text
 from exactnoise.mechanisms import _engine
-from exactnoise.mechanisms._data import kernel_dtype, read
+from exactnoise.mechanisms._data import KERNEL_DTYPES, read
 from exactnoise.mechanisms._engine import Randomness
-from exactnoise.mechanisms._parameters import check_budget, checked_granularity, checked_nan
+from exactnoise.mechanisms._parameters import check_budget, checked_granularity, checked_nan, power_of_two
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
 
@@ -117,7 +117,7 @@ class AdditiveMechanism(Mechanism):
         replacement = checked_nan(nan)
         options: dict[str, float] = {}
         if granularity is not None:
-            options["granularity"] = math.ldexp(1.0, exponent)
+            options["granularity"] = power_of_two(exponent)
         if replacement != 0:
             options["nan"] = replacement
         self._fix_noise(sensitivity, {**price, **options}, scale, exponent, replacement)
@@ -128,7 +128,7 @@ class AdditiveMechanism(Mechanism):
         self._fix(
             sensitivity=sensitivity,
             scale=scale,
-            granularity=math.ldexp(1.0, exponent),
+            granularity=power_of_two(exponent),
             _parameters={"sensitivity": sensitivity, **parameters},
             _exponent=exponent,
             _nan=nan,
@@ -138,12 +138,12 @@ class AdditiveMechanism(Mechanism):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """The variance of the noise, in the data's units squared. Rounding to the grid moves a value by at most g/2 more."""
+        """The variance of the noise, in the data's units squared; rounding moves a value by at most g/2 more."""
 
     @property
+    @abstractmethod
     def std(self) -> float:
         """The standard deviation of the noise, in the data's units."""
-        return math.sqrt(self.variance)
 
     @abstractmethod
     def half_width(self, alpha: float = 0.05) -> float:
@@ -223,9 +223,9 @@ class AdditiveMechanism(Mechanism):
 
         Notes
         -----
-        No value in `x` raises, warns or changes the result's type. NaN and missing values count as the mechanism's public
-        replacement, infinities as the largest multiple of the granularity. The result is a function of the ideal
-        mechanism's real output, so its guarantee carries over by post-processing.
+        No value in `x` raises, warns or changes the result's type. NaN and missing values count as the mechanism's
+        public replacement, infinities as the largest multiple of the granularity. The result is a function of the
+        ideal mechanism's real output, so its guarantee carries over by post-processing.
         """
         _engine.check_randomness(randomness)
         _engine.check_workers(workers)
@@ -235,7 +235,7 @@ class AdditiveMechanism(Mechanism):
 
         lanes = read(x)
         plan = self._plan(self._form(lanes.is_integer, lanes.is_float32))
-        _, dtype = kernel_dtype(plan.form)  # type: ignore[arg-type]
+        _, dtype = KERNEL_DTYPES[plan.form]
         if out is None:
             result = np.empty(lanes.values.shape, dtype)
         else:
@@ -262,8 +262,7 @@ class AdditiveMechanism(Mechanism):
         pending = np.zeros(1, PENDING)
         pending["word"] = value
         pending["x"] = np.array([x], np.int64 if is_integer else np.float64).view(np.uint64)
-        form: Form = plan.form  # type: ignore[assignment]
-        return next(refine(self._ideal(), form, pending, fresh_extension()))[1]
+        return next(refine(self._ideal(), plan.form, pending, fresh_extension()))[1]
 
     def _form(self, is_integer: bool, is_float32: bool) -> Form:
         """How data of this type is released; see the table of result dtypes in the documentation."""
@@ -287,17 +286,15 @@ class AdditiveMechanism(Mechanism):
     def _make_plan(self, form: Form, simd: str, window_factor: float = 1.0) -> Plan:
         if form == "int64" and self._exponent > 62:
             raise TypeError(
-                f"granularity 2**{self._exponent} leaves no int64 but 0 and the least one: convert x to float64, or set "
-                "a smaller granularity"
+                f"granularity 2**{self._exponent} leaves no int64 but 0 and the least one: convert x to float64, or "
+                "set a smaller granularity"
             )
         if form == "float32" and not -149 <= self._exponent <= 127:
             raise TypeError(
                 f"float32 has no multiples of the granularity 2**{self._exponent} but 0 and infinity: convert x to "
                 "float64, or set a granularity between 2**-149 and 2**127"
             )
-        return Plan(
-            self._family, form, self._steps(), self._exponent, self._nan, self._offset(), simd, window_factor
-        )
+        return Plan(self._family, form, self._steps(), self._exponent, self._nan, self._offset(), simd, window_factor)
 
     def _offset(self) -> float:
         return 0.0

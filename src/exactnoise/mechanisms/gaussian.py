@@ -14,7 +14,7 @@ from exactnoise.accounting.amount import Number, exact, float_down
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
-    four_digits_up,
+    least_epsilon,
     one_price,
     scale_above,
 )
@@ -52,12 +52,13 @@ class Gaussian(AdditiveMechanism):
 
     Notes
     -----
-    The released value is g round((x + Z) / g), computed exactly, with Z a real normal variable of standard deviation `scale`:
-    a function of the ideal mechanism's output, so its guarantees hold unchanged. From (epsilon, delta) the scale is the
-    smallest double that suffices, by the analytic Gaussian mechanism (Balle & Wang 2018, arXiv 1805.06530, Theorem 8),
-    proved with directed rounding; from rho it is sensitivity / sqrt(2 rho), rounded up (Bun & Steinke 2016,
-    arXiv 1605.02065, Proposition 1.6). Noise given by rho or scale has no price in a budget of epsilon alone. The guarantee is
-    computational: it takes ChaCha20 and the operating system's generator for random.
+    The released value is g round((x + Z) / g), computed exactly, with Z a real normal variable of standard
+    deviation `scale`: a function of the ideal mechanism's output, so its guarantees hold unchanged. From (epsilon,
+    delta) the scale is the smallest double that suffices, by the analytic Gaussian mechanism (Balle & Wang 2018,
+    arXiv 1805.06530, Theorem 8), proved with directed rounding; from rho it is sensitivity / sqrt(2 rho), rounded
+    up (Bun & Steinke 2016, arXiv 1605.02065, Proposition 1.6). Noise given by rho or scale has no price in a budget
+    of epsilon alone. The guarantee is computational: it takes ChaCha20 and the operating system's generator for
+    random.
 
     Examples
     --------
@@ -93,7 +94,10 @@ class Gaussian(AdditiveMechanism):
             }
             if price["epsilon"] > _LARGEST_EPSILON:
                 raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON} with Gaussian noise, got {epsilon!r}")
-            rounded = _calibrated(price["epsilon"], price["delta"], exact_sensitivity)
+            try:
+                rounded = _calibrated(price["epsilon"], price["delta"], exact_sensitivity)
+            except OverflowError:
+                raise ValueError("the noise would be too large for doubles: raise epsilon or delta") from None
         elif way == "rho":
             price = {"rho": exact(rho, "rho")}  # type: ignore[arg-type]
             rounded = scale_above(_root_above(exact_sensitivity**2 / (2 * price["rho"])))
@@ -138,10 +142,14 @@ class Gaussian(AdditiveMechanism):
 
         exact_delta = exact(delta, "delta", below=1)
         exact_sensitivity = checked_sensitivity("Gaussian", sensitivity, _L2)
-        quantiles = Fraction(_quantile(alpha) + 2**-21)  # 2^-21 scale: half a step of the grid
-        largest_scale = float_down(target / quantiles)
-        epsilon = four_digits_up(gaussian_epsilon(largest_scale, exact_delta, exact_sensitivity))
-        return cls(sensitivity=exact_sensitivity, epsilon=epsilon, delta=exact_delta)
+        largest_scale = float_down(target / Fraction(_quantile(alpha)))
+        guess = gaussian_epsilon(largest_scale, exact_delta, exact_sensitivity)
+
+        def fits(epsilon: Fraction) -> bool:
+            mechanism = cls(sensitivity=exact_sensitivity, epsilon=epsilon, delta=exact_delta)
+            return Fraction(mechanism.half_width(alpha)) <= target
+
+        return cls(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits), delta=exact_delta)
 
     @cached_property
     def _cost(self) -> PrivacyCost:
@@ -162,7 +170,12 @@ class Gaussian(AdditiveMechanism):
     @property
     def variance(self) -> float:
         """scale^2: the variance of the noise. Rounding to the grid moves a value by at most g/2 more."""
-        return self.scale**2
+        return self.scale * self.scale
+
+    @property
+    def std(self) -> float:
+        """The scale: the standard deviation of the noise."""
+        return self.scale
 
     def half_width(self, alpha: float = 0.05) -> float:
         """The normal quantile at 1 - alpha / 2, and half a step of the grid; see `AdditiveMechanism.half_width`."""

@@ -9,11 +9,11 @@ from typing import Self
 
 from exactnoise._refine import Form, discrete_offset
 from exactnoise.accounting import PrivacyCost, discrete_laplace_rho, laplace_rho
-from exactnoise.accounting.amount import Number, exact
+from exactnoise.accounting.amount import Number, approximately, exact
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
-    four_digits_up,
+    least_epsilon,
     one_price,
     scale_above,
 )
@@ -37,11 +37,11 @@ class Laplace(AdditiveMechanism):
     scale : number
         The noise's scale in the data's units: sensitivity / epsilon.
     granularity : number, optional
-        The grid's step, a power of two; by default the one nearest above scale * 2**-20. Values are released as multiples
-        of it; with an integer one, integers stay integers.
+        The grid's step, a power of two; by default the one nearest above scale * 2**-20. Values are released as
+        multiples of it; with an integer one, integers stay integers.
     nan : float
-        What a NaN or a missing value counts as, before the noise. Choose it inside the data's bounds: the sensitivity is
-        that of the data after this replacement.
+        What a NaN or a missing value counts as, before the noise. Choose it inside the data's bounds: the
+        sensitivity is that of the data after this replacement.
 
     Raises
     ------
@@ -50,10 +50,11 @@ class Laplace(AdditiveMechanism):
 
     Notes
     -----
-    The released value is g round((x + Z) / g), computed exactly, with Z a real Laplace variable of `scale`: a function of
-    the ideal mechanism's output, hence epsilon-differentially private (Dwork, McSherry, Nissim, Smith 2006, Proposition 1,
-    and post-processing) with no correction for floating point. `scale` is a double not below sensitivity / epsilon. The
-    guarantee is computational: it takes ChaCha20 and the operating system's generator for random.
+    The released value is g round((x + Z) / g), computed exactly, with Z a real Laplace variable of `scale`: a
+    function of the ideal mechanism's output, hence epsilon-differentially private (Dwork, McSherry, Nissim, Smith
+    2006, Proposition 1, and post-processing) with no correction for floating point. `scale` is a double not below
+    sensitivity / epsilon. The guarantee is computational: it takes ChaCha20 and the operating system's generator
+    for random.
 
     Examples
     --------
@@ -103,9 +104,12 @@ class Laplace(AdditiveMechanism):
         """
         target = exact(half_width, "half_width")
         exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, _L1)
-        tails = Fraction(math.log(1 / checked_alpha(alpha)) + 2**-21)  # 2^-21 scale: half a step of the grid
-        epsilon = four_digits_up(exact_sensitivity * tails / target)
-        return cls(sensitivity=exact_sensitivity, epsilon=epsilon)
+        guess = exact_sensitivity * Fraction(-math.log(checked_alpha(alpha))) / target
+
+        def fits(epsilon: Fraction) -> bool:
+            return Fraction(cls(sensitivity=exact_sensitivity, epsilon=epsilon).half_width(alpha)) <= target
+
+        return cls(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits))
 
     @cached_property
     def _cost(self) -> PrivacyCost:
@@ -119,7 +123,12 @@ class Laplace(AdditiveMechanism):
     @property
     def variance(self) -> float:
         """2 scale^2: the variance of the noise. Rounding to the grid moves a value by at most g/2 more."""
-        return 2 * self.scale**2
+        return 2 * self.scale * self.scale
+
+    @property
+    def std(self) -> float:
+        """sqrt(2) scale: the standard deviation of the noise."""
+        return math.sqrt(2) * self.scale
 
     def half_width(self, alpha: float = 0.05) -> float:
         """scale ln(1 / alpha), and half a step of the grid for the rounding; see `AdditiveMechanism.half_width`."""
@@ -145,9 +154,10 @@ class DiscreteLaplace(AdditiveMechanism):
 
     Notes
     -----
-    x must be of an integer type; the result is int64 and saturates at its ends. Missing values count as 0. The noise is
-    exactly distributed: P(X = k) = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale) (Ghosh, Roughgarden, Sundararajan 2009, the
-    geometric mechanism), hence epsilon-differential privacy; about 8 % less variance than rounded Laplace noise at scale 1.
+    x must be of an integer type; the result is int64 and saturates at its ends. Missing values count as 0. The
+    noise is exactly distributed: P(X = k) = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale) (Ghosh, Roughgarden,
+    Sundararajan 2009, the geometric mechanism), hence epsilon-differential privacy; about 8 % less variance than
+    rounded Laplace noise at scale 1.
 
     Examples
     --------
@@ -171,8 +181,8 @@ class DiscreteLaplace(AdditiveMechanism):
         price, exact_scale = _price_and_scale("DiscreteLaplace", exact_sensitivity, epsilon, scale)
         if not Fraction(1, 2**30) <= exact_scale <= 2**36:
             raise ValueError(
-                f"the scale sensitivity / epsilon must lie between 2**-30 and 2**36, got {float(exact_scale):.3g}; for "
-                "more noise use Laplace with an integer granularity"
+                f"the scale sensitivity / epsilon must lie between 2**-30 and 2**36, got {approximately(exact_scale)}; "
+                "for more noise use Laplace with an integer granularity"
             )
         self._fix_noise(exact_sensitivity, price, scale_above(exact_scale), 0, 0.0)
         self._fix(_epsilon=exact_sensitivity / exact_scale, _constant=discrete_offset(self.scale))
@@ -200,16 +210,13 @@ class DiscreteLaplace(AdditiveMechanism):
         """
         target = math.floor(exact(half_width, "half_width", positive=False))
         exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, _L1)
-        checked_alpha(alpha)
-        # P(|X| > t) = 2 q^(t+1) / (1 + q) lies between q^(t+1) and 2 q^(t+1): bisect 1 / scale between what these ask for.
-        low, high = -math.log(alpha) / (target + 1), math.log(2 / alpha) / (target + 1)
-        for _ in range(60):
-            middle = (low + high) / 2
-            if _tail(middle, target + 1) <= alpha:
-                high = middle
-            else:
-                low = middle
-        return cls(sensitivity=exact_sensitivity, epsilon=four_digits_up(exact_sensitivity * Fraction(high)))
+        # P(|X| > t) = 2 q^(t+1) / (1 + q) is at least q^(t+1), so 1 / scale is at least what that asks for.
+        guess = exact_sensitivity * Fraction(-math.log(checked_alpha(alpha))) / (target + 1)
+
+        def fits(epsilon: Fraction) -> bool:
+            return cls(sensitivity=exact_sensitivity, epsilon=epsilon).half_width(alpha) <= target
+
+        return cls(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits))
 
     @cached_property
     def _cost(self) -> PrivacyCost:
@@ -226,6 +233,11 @@ class DiscreteLaplace(AdditiveMechanism):
         """2 q / (1 - q)^2, q = exp(-1 / scale): the variance of a released value."""
         q = math.exp(-1 / self.scale)
         return 2 * q / math.expm1(-1 / self.scale) ** 2
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of a released value."""
+        return math.sqrt(self.variance)
 
     def half_width(self, alpha: float = 0.05) -> float:
         """The smallest whole t with P(|X| > t) <= alpha; see `AdditiveMechanism.half_width`."""

@@ -1,0 +1,73 @@
+"""How often the fast path declines a lane: predicted from its windows, and counted.
+
+    python benchmarks/ambiguous.py [--lanes 10000000]
+
+A lane is declined when the noisy value lies within its window w, in grid units, of a half-integer:
+P = E[min(2w, 1)]. It takes thousands of times as long as the others, and that is not hidden, so P is
+the probability that a release of one value takes visibly longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise.testing import ambiguous_lanes, window, word_count
+
+Mechanism = Laplace | Gaussian | DiscreteLaplace
+
+STEPS = (20, 36)  # log2 of scale / granularity: the default grid, and the finest one that is allowed
+PIECE = 1 << 20
+
+
+def predicted(noise: Mechanism) -> float:
+    """Return P, summed over the powers of two between which the uniform variable may lie.
+
+    Small ones are rare and have wide windows: all count alike, and no sample would meet them all.
+    """
+    rng = np.random.default_rng(1)
+    top_bit = np.uint64(1 << 63)
+    total = 0.0
+    for halvings in range(64):
+        words = (rng.integers(0, 2**63, 2560, np.uint64) | top_bit) >> np.uint64(halvings)
+        total += 2.0 ** -(halvings + 1) * np.minimum(2 * window(noise, words), 1).mean()
+    return total
+
+
+def counted(noise: Mechanism, lanes: int) -> int:
+    rng = np.random.default_rng(1)
+    count = 0
+    for start in range(0, lanes, PIECE):
+        n = min(PIECE, lanes - start)
+        x = rng.random(n) * 1000
+        if isinstance(noise, DiscreteLaplace):
+            x = x.astype(np.int64)
+        words = rng.integers(0, 2**64, word_count(noise, n), np.uint64)
+        count += ambiguous_lanes(noise, x, words).size
+    return count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lanes", type=int, default=10_000_000)
+    lanes = parser.parse_args().lanes
+    print(f"{'':<38}{'P':>9}{'expected':>12}{'counted':>10}  of {lanes} lanes")
+    for bits in STEPS:
+        step = 2.0**-bits
+        for name, noise in {
+            "Laplace": Laplace(sensitivity=1, scale=1, granularity=step),
+            "Gaussian": Gaussian(sensitivity=1, scale=1, granularity=step),
+            "DiscreteLaplace": DiscreteLaplace(sensitivity=1, scale=2**bits),
+        }.items():
+            share = predicted(noise)
+            print(
+                f"{f'{name}, scale = 2^{bits} steps':<38}{f'2^{math.log2(share):.1f}':>9}"
+                f"{share * lanes:>12.1f}{counted(noise, lanes):>10}"
+            )
+
+
+if __name__ == "__main__":
+    main()

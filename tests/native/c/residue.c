@@ -1,0 +1,110 @@
+/* What a release leaves on its stack: it runs in a thread whose stack is searched afterwards.
+ *
+ * Prints, for each family and instruction set: how many of the key's eight 32-bit words, of the random words and of the
+ * exact values are found there. All must be 0. The last line is the control: a function that wipes nothing.
+ */
+#define _GNU_SOURCE 1
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cpu.h"
+#include "platform.h"
+#include "release.h"
+
+enum { STACK = 1 << 17, SAMPLES = 2 * EN_BLOCK + 37 };
+
+typedef struct {
+    en_plan plan;
+    const en_kernels *kernels;
+    en_randomness randomness;
+    double data[SAMPLES];
+    en_pending lanes[SAMPLES];
+} job;
+
+static uint64_t state = 1;
+
+static uint64_t next_random(void) { /* SplitMix64 */
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void *release_in_place(void *argument) {
+    job *this = argument;
+    en_pending_list pending = {this->lanes, SAMPLES, 0};
+    size_t done;
+    if (en_release(&this->plan, this->kernels, this->randomness, this->data, this->data, 0, SAMPLES, &pending, &done) !=
+        EN_OK)
+        abort();
+    return NULL;
+}
+
+static void *copy_and_leave(void *argument) {
+    job *this = argument;
+    struct {
+        uint8_t key[EN_KEY_BYTES];
+        uint64_t words[EN_GROUP_WORDS];
+        double data[EN_GROUP_WORDS];
+    } kept;
+    memcpy(kept.key, this->randomness.key, sizeof kept.key);
+    this->kernels->chacha20(kept.key, 0, kept.words, 1);
+    memcpy(kept.data, this->data, sizeof kept.data);
+    __asm__ volatile("" : : "r"(&kept) : "memory");
+    return NULL;
+}
+
+static size_t count_found(const char *stack, const void *secrets, size_t count, size_t width) {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += memmem(stack, STACK, (const char *)secrets + width * i, width) != NULL;
+    return found;
+}
+
+static void search(const char *name, void *(*function)(void *), job *work) {
+    double data[SAMPLES];
+    for (size_t i = 0; i < SAMPLES; i++)
+        data[i] = work->data[i] = 1 + (double)(next_random() >> 12) * 0x1p-52; /* full significands */
+    uint64_t *words = malloc(8 * EN_DRAWN_WORDS);
+    char *stack = aligned_alloc(4096, STACK);
+    if (words == NULL || stack == NULL)
+        abort();
+    work->kernels->chacha20(work->randomness.key, 0, words, EN_DRAWN_WORDS / EN_GROUP_WORDS);
+    memset(stack, 0, STACK);
+
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
+        pthread_create(&thread, &attributes, function, work) != 0)
+        abort();
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+
+    printf("%s %zu %zu %zu\n", name, count_found(stack, work->randomness.key, 8, 4),
+           count_found(stack, words, EN_DRAWN_WORDS, 8), count_found(stack, data, SAMPLES, 8));
+    free(stack);
+    free(words);
+}
+
+int main(void) {
+    static const char *const families[] = {"laplace", "gaussian"};
+    static job work;
+    uint8_t key[EN_KEY_BYTES];
+    for (int i = 0; i < EN_KEY_BYTES; i++)
+        key[i] = (uint8_t)(next_random() | 1);
+    work.randomness = (en_randomness){EN_FROM_KEY, key, NULL};
+    for (size_t v = 0; v < en_variant_count(); v++) {
+        if (en_variant_kernels(v, &work.kernels) != EN_OK)
+            continue;
+        for (en_family family = EN_LAPLACE; family <= EN_GAUSSIAN; family++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s-%s", families[family], en_variant_name(v));
+            en_plan_init(&work.plan, family, EN_FLOAT64, 0x1p20, -20, 0, 0, 1);
+            search(name, release_in_place, &work);
+        }
+    }
+    search("control", copy_and_leave, &work);
+    return 0;
+}

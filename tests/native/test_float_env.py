@@ -1,0 +1,262 @@
+"""Results do not depend on the rounding mode and flush-to-zero that other libraries leave in a process."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import compilers
+import numpy as np
+import pytest
+
+from exactnoise import DiscreteLaplace, Gaussian, Laplace, _native
+from exactnoise._native import BLOCK, PENDING, Plan, simd_available
+from exactnoise.testing import release_from_words, word_count
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="compiles C by Unix rules")
+
+HOSTILE = ["down", "up", "zero", "flush", "down flush", "up flush", "zero flush"]
+
+
+class Control:
+    """The processor's floating-point control word, for the calling thread."""
+
+    def __init__(self, library: Path) -> None:
+        self._c = ctypes.CDLL(str(library))
+        self._c.control_read.restype = ctypes.c_uint64
+        self._c.control_write.argtypes = [ctypes.c_uint64]
+        self._c.control_write.restype = None
+        self.default = self.read() & self._bits("mask")
+
+    def _bits(self, name: str) -> int:
+        return ctypes.c_uint64.in_dll(self._c, f"control_{name}").value
+
+    def read(self) -> int:
+        return int(self._c.control_read())
+
+    def modes(self) -> int:
+        """The control word without the sticky flags."""
+        return self.read() & self._bits("mask")
+
+    @contextmanager
+    def set(self, names: str) -> Iterator[int]:
+        """Compute in a mode such as "up flush", and see that it stays."""
+        control = self.default & ~self._bits("rounding")
+        for name in names.split():
+            control |= self._bits(name)
+        self._c.control_write(control)
+        try:
+            yield control
+            assert self.modes() == control, "the mode that was found was not put back"
+        finally:
+            self._c.control_write(self.default)
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory: pytest.TempPathFactory) -> Control:
+    return Control(compilers.shared_library("float_env.c", tmp_path_factory.mktemp("float_env")))
+
+
+def test_the_modes_are_really_set(control: Control) -> None:
+    one, tiny = np.array([1.0]), np.array([2.0**-1074])
+    fifths, products = {}, {}
+    for names in ["", *HOSTILE]:
+        with control.set(names):
+            fifths[names] = (one / 5).tobytes(), (-one / 5).tobytes()
+            products[names] = (tiny * one).tobytes()
+    assert len({fifths[names] for names in ("", "down", "up", "zero")}) == 4
+    for names in ("flush", "down flush", "up flush", "zero flush"):
+        assert fifths[names] == fifths[names.removesuffix("flush").strip()]
+    for names, product in products.items():
+        assert product == (bytes(8) if "flush" in names else tiny.tobytes())
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+def test_new_threads_inherit_the_mode(control: Control, names: str) -> None:
+    """So the workers of a release begin in it."""
+    seen: list[int] = []
+    with control.set(names) as expected:
+        thread = threading.Thread(target=lambda: seen.append(control.modes()))
+        thread.start()
+        thread.join()
+    assert seen == [expected]
+
+
+MECHANISMS = [
+    Laplace(sensitivity=1, epsilon=1),
+    Laplace(sensitivity=1, scale=2.5, granularity=2),
+    Laplace(sensitivity=1, scale=2.0**-1022, granularity=2.0**-1040),
+    Laplace(sensitivity=1, scale=2.0**-1020, granularity=2.0**-1000),
+    Gaussian(sensitivity=1, scale=1),
+    Gaussian(sensitivity=1, scale=2**36, granularity=1),
+    Gaussian(sensitivity=1, scale=2.0**-1020, granularity=2.0**-1050),
+    Gaussian(sensitivity=1, scale="1e300"),
+    DiscreteLaplace(sensitivity=1, epsilon="0.1"),
+]
+SPECIAL = [0.0, -0.0, 2.0**-1074, -(2.0**-1060), 1.5, 1e300, -1e308, float("inf"), float("-inf"), float("nan")]
+
+
+def data(mechanism: Laplace, n: int, dtype: str) -> np.ndarray:
+    values = np.random.Generator(np.random.PCG64(n)).standard_normal(n) * 10
+    with np.errstate(all="ignore"):
+        if dtype.endswith("i8") or isinstance(mechanism, DiscreteLaplace):
+            return values.astype("i8")
+        values[: len(SPECIAL)] = SPECIAL[:n]
+        if dtype.endswith("f4"):
+            values = np.clip(values, -3e38, 3e38)
+        return values.astype(dtype)
+
+
+def cases() -> Iterator[pytest.param]:
+    for mechanism in MECHANISMS:
+        exponent = round(np.log2(mechanism.granularity))
+        for dtype in ("f8", "f4", "i8"):
+            if isinstance(mechanism, DiscreteLaplace) and dtype != "i8":
+                continue
+            if (dtype == "f4" and not -149 <= exponent <= 127) or (dtype == "i8" and exponent > 62):
+                continue
+            yield pytest.param(mechanism, dtype, id=f"{mechanism!r} of {dtype}")
+
+
+def words_for(mechanism: Laplace, n: int) -> np.ndarray:
+    words = np.random.PCG64(n).random_raw(word_count(mechanism, n))
+    words[:3] = [0, 1, 2**64 - 1]
+    return words
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize(("mechanism", "dtype"), list(cases()))
+def test_the_fast_path_gives_the_same_bytes(control: Control, names: str, mechanism: Laplace, dtype: str) -> None:
+    n = BLOCK + 77
+    x, words = data(mechanism, n, dtype), words_for(mechanism, n)
+    for simd in simd_available():
+        want = release_from_words(mechanism, x, words, simd=simd)
+        with control.set(names):
+            got = release_from_words(mechanism, x, words, simd=simd)
+        assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize(("mechanism", "dtype"), list(cases()))
+def test_refinement_gives_the_same_bytes(control: Control, names: str, mechanism: Laplace, dtype: str) -> None:
+    n = 24
+    x, words = data(mechanism, n, dtype), words_for(mechanism, n)
+    want = release_from_words(mechanism, x, words)
+    with control.set(names):
+        got = release_from_words(mechanism, x, words, window_factor=2.0**60)  # declines every lane
+    assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+def test_the_core_puts_back_flags_and_modes(control: Control, names: str) -> None:
+    plan = Plan("laplace", "float64", 1.3 * 2**20, -20, 0.0, 0.0, _native.SIMD)
+    x, out, pending = np.ones(BLOCK), np.ones(BLOCK), np.empty(BLOCK, PENDING)
+    words = np.random.PCG64(5).random_raw(BLOCK)
+    with control.set(names):
+        before = control.read()
+        plan.release(x, out, 0, BLOCK, pending, words=words)
+        assert control.read() == before  # no flag raised by the kernels either
+
+
+# Whole releases: the words are made reproducible by a fixed key.
+
+
+@pytest.fixture
+def fixed_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(buffer: bytearray) -> None:
+        buffer[:] = bytes(i * 7 % 251 for i in range(len(buffer)))
+
+    monkeypatch.setattr(_native, "fill_entropy", fill)
+
+
+@pytest.mark.usefixtures("fixed_keys")
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", ">f8", ">f4", "f2"])
+def test_whole_releases_give_the_same_bytes(control: Control, names: str, workers: int, dtype: str) -> None:
+    for mechanism in (Laplace(sensitivity=1, epsilon=1), Gaussian(sensitivity=1, scale=3)):
+        x = data(mechanism, 80_000, dtype)[::2]  # strided: two ranges, so that two threads work
+        want = mechanism.release(x, budget=None, workers=workers)
+        with control.set(names):
+            got = mechanism.release(x, budget=None, workers=workers)
+        assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.usefixtures("fixed_keys")
+@pytest.mark.parametrize("names", HOSTILE)
+def test_a_narrower_out_gets_the_exact_value_as_numpy_casts_it(control: Control, names: str) -> None:
+    x = data(MECHANISMS[0], 1000, "f8")
+    exact = MECHANISMS[0].release(x, budget=None)
+    with control.set(names), np.errstate(all="ignore"):
+        got = MECHANISMS[0].release(x, budget=None, out=np.empty(1000, np.float32))
+        want = exact.astype(np.float32)
+    assert got.tobytes() == want.tobytes()
+
+
+# Single numbers take their words from the system; a scale far below the grid makes the result certain.
+CERTAIN = Laplace(sensitivity=1, scale=2.0**-30, granularity=1)
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+def test_single_numbers_are_rounded_to_nearest(control: Control, names: str) -> None:
+    numbers = [0.25, -0.75, 1.4, 2.6, -1e300, 1e17, float("nan"), float("inf"), 12, -7]
+    want = [CERTAIN.release(number, budget=None) for number in numbers]
+    assert want[:4] == [0.0, -1.0, 1.0, 3.0]
+    with control.set(names):
+        got = [CERTAIN.release(number, budget=None) for number in numbers]
+    assert got == want
+
+
+# Parameters.
+
+
+def constructions() -> list[Callable[[], Laplace | Gaussian | DiscreteLaplace]]:
+    return [
+        *(lambda e=e: Laplace(sensitivity=1, epsilon=e) for e in (0.1, "0.3", 1 / 3, 3, "1e-9", 7e5)),
+        *(lambda s=s: Laplace(sensitivity=s, epsilon=0.7) for s in (0.1, 1e-300, 1e300, 3)),
+        *(lambda s=s: Gaussian(sensitivity=s, rho="0.07") for s in (0.1, 1, 1e-300, 1e300)),
+        *(
+            lambda e=e, d=d: Gaussian(sensitivity=1.1, epsilon=e, delta=d)
+            for e in (0.1, "1", 8)
+            for d in (1e-9, "1e-5", 0.3)
+        ),
+        *(lambda e=e: DiscreteLaplace(sensitivity=2, epsilon=e) for e in (0.1, "0.3", 5)),
+        lambda: Laplace.from_accuracy(half_width=10, sensitivity=1),
+        lambda: Gaussian.from_accuracy(half_width=10, sensitivity=1, delta="1e-6"),
+        lambda: DiscreteLaplace.from_accuracy(half_width=10, sensitivity=1),
+    ]
+
+
+def parameters(mechanism: Laplace | Gaussian | DiscreteLaplace) -> tuple[object, ...]:
+    return (
+        mechanism.scale.hex(),
+        mechanism.granularity.hex(),
+        repr(mechanism),
+        mechanism._steps().hex(),
+        mechanism._offset().hex(),
+        mechanism.cost,
+    )
+
+
+@pytest.mark.parametrize("names", ["", *HOSTILE])
+@pytest.mark.parametrize("scale", ["1e-320", 5e-324, 2.0**-1023])
+def test_a_scale_that_a_flush_would_turn_into_zero_is_refused(control: Control, names: str, scale: str | float) -> None:
+    with control.set(names), pytest.raises(ValueError, match=r"too small for doubles|must be a positive number"):
+        Laplace(sensitivity=1, scale=scale)
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("i", range(len(constructions())))
+def test_parameters_are_the_same(control: Control, names: str, i: int) -> None:
+    from exactnoise.mechanisms import gaussian
+
+    construct = constructions()[i]
+    want = parameters(construct())
+    gaussian._calibrated.cache_clear()
+    with control.set(names):
+        got = parameters(construct())
+    assert got == want

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the C core as one static library, each Cython file as one module linked to it.
+"""What pyproject.toml cannot say: the C core as one static library, and the Cython module that is linked to it.
 
 The static library is compiled without Python's include directory, so the core cannot come to depend on Python.
 """
@@ -23,23 +23,20 @@ native = sorted(str(path) for path in Path("native").glob("*.c"))
 headers = sorted(str(path) for path in Path("native").glob("*.h"))
 core = {"sources": native, "include_dirs": ["native"], "cflags": CFLAGS, "obj_deps": {"": headers}}
 
-extensions = [
-    Extension(
-        f"exactnoise._native.{name}",
-        [f"src/exactnoise/_native/{name}.pyx"],
-        libraries=["exactnoise_core"] + (["bcrypt"] if sys.platform == "win32" else []),
-        include_dirs=["native"],
-        depends=native + headers + ["src/exactnoise/_native/capi.pxd"],
-        define_macros=[("Py_LIMITED_API", LIMITED_API)] if LIMITED_API else [],
-        py_limited_api=bool(LIMITED_API),
-    )
-    for name in ("engine",)
-]
+engine = Extension(
+    "exactnoise._native.engine",
+    ["src/exactnoise/_native/engine.pyx"],
+    libraries=["exactnoise_core"] + (["bcrypt"] if sys.platform == "win32" else []),
+    include_dirs=["native"],
+    depends=native + headers + ["src/exactnoise/_native/capi.pxd"],
+    define_macros=[("Py_LIMITED_API", LIMITED_API)] if LIMITED_API else [],
+    py_limited_api=bool(LIMITED_API),
+)
 
 setup(
     libraries=[("exactnoise_core", core)],
     ext_modules=cythonize(
-        extensions,
+        [engine],
         build_dir="build/cython",
         compiler_directives={"language_level": 3, "freethreading_compatible": True},
     ),

@@ -42,6 +42,19 @@ def laplace_inverse(x: Array, scale: float, uniforms: Uniforms = rng.random) -> 
     return x - scale * np.sign(u) * np.log1p(-2 * np.abs(u))
 
 
+def laplace_in_place(x: Array, scale: float) -> Array:
+    """The same in one array and without its sign function: the fastest way in NumPy that is still a few lines."""
+    noise = rng.random(x.size)
+    noise -= 0.5
+    magnitude = np.abs(noise)
+    magnitude *= -2
+    np.log1p(magnitude, out=magnitude)
+    magnitude *= -scale
+    np.copysign(magnitude, noise, out=noise)
+    noise += x
+    return noise
+
+
 def laplace_system(x: Array, scale: float) -> Array:
     """Inverse transform of the operating system's bytes."""
     return laplace_inverse(x, scale, system_uniforms)
@@ -55,8 +68,11 @@ def laplace_python(x: Array, scale: float) -> Array:
 
 
 def gaussian_generator(x: Array, scale: float) -> Array:
-    """NumPy's own normal variable, scaled and added."""
-    return x + scale * rng.standard_normal(x.size)
+    """NumPy's own normal variable, scaled where that is needed, and added."""
+    noise = rng.standard_normal(x.size)
+    if scale != 1:
+        noise *= scale
+    return x + noise
 
 
 def gaussian_box_muller(x: Array, scale: float, uniforms: Uniforms = rng.random) -> Array:
@@ -108,6 +124,7 @@ NAIVE: dict[str, dict[str, Callable[[Array, float], Array]]] = {
     "Laplace": {
         "Generator.laplace + add": laplace_generator,
         "inverse transform": laplace_inverse,
+        "inverse transform in place": laplace_in_place,
         "inverse transform, os.urandom": laplace_system,
         "pure Python": laplace_python,
     },

@@ -1,12 +1,12 @@
 /* The one rounding: x and the noise meet here, once, and leave as a multiple of the granularity g.
  *
- * x / g is split exactly into an even integer and a rest r, |r| <= 1, so that k = even + round(r + m) for noise m in grid
- * units; only y = r + m is computed in floating point, and the window covers its error. Every function hands out `gap`,
- * |y - round(y)|: the caller accepts the lane if that leaves its window free below 1/2. The rest is exact and rounded
- * once to the output type, which is post-processing.
+ * x / g is split exactly into an even integer and a rest r, |r| <= 1, so that k = even + round(r + m) for noise m in
+ * grid units; only y = r + m is computed in floating point, and the window covers its error. Every function hands out
+ * `gap`, |y - round(y)|: the caller accepts the lane if that leaves its window free below 1/2. The rest is exact and
+ * rounded once to the output type, which is post-processing.
  *
- * Adding and subtracting 3 * 2^52 rounds to an even integer while |x / g| <= 2^52, 1.5 * 2^52 rounds to an integer. From
- * 2^52 g on ("far") every double is a multiple of g and there is no rest. Values of every kind go through the same
+ * Adding and subtracting 3 * 2^52 rounds to an even integer while |x / g| <= 2^52, 1.5 * 2^52 rounds to an integer.
+ * From 2^52 g on ("far") every double is a multiple of g and there is no rest. Values of every kind go through the same
  * instructions: NaN and infinities are replaced by selection, not by a branch.
  */
 #ifndef EN_GRID_H
@@ -36,8 +36,9 @@ EN_INLINE double en_two_sum(double a, double b, double *rest) {
     return sum;
 }
 
-/* a + b rounded to odd: to the neighbour with an odd last bit unless it is exact. A later rounding to fewer bits then gives what
- * rounding the exact sum once would give (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums"). */
+/* a + b rounded to odd: to the neighbour with an odd last bit unless it is exact. A later rounding to fewer bits then
+ * gives what rounding the exact sum once would give (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded
+ * sums"). */
 EN_INLINE double en_add_to_odd(double a, double b) {
     double rest;
     double sum = en_two_sum(a, b, &rest);
@@ -84,8 +85,8 @@ EN_INLINE uint64_t en_round_to_int(double y, double *gap) {
     return en_bits(shifted) - en_bits(EN_TO_INTEGER);
 }
 
-/* EN_FLOAT64: g between 2^-900 and 2^900, where one step scales, x - r g is exact, and only an infinite x makes an infinite
- * sum: noise is below 2^43 g and cannot move the largest double. */
+/* EN_FLOAT64: g between 2^-900 and 2^900, where one step scales, x - r g is exact, and only an infinite x makes an
+ * infinite sum: noise is below 2^43 g and cannot move the largest double. */
 EN_INLINE double en_release_float64(const en_grid *grid, double x, double noise, double *gap) {
     x = x == x ? x : grid->nan;
     double magnitude = en_abs(x);

@@ -24,9 +24,13 @@
 #endif
 
 /* The hardware's square root, correctly rounded by IEEE 754. */
-#if defined(_MSC_VER) && !defined(__clang__)
+#if defined(_MSC_VER) && !defined(__clang__) && (defined(_M_X64) || defined(_M_IX86))
 #include <emmintrin.h>
 #define EN_SQRT(a) _mm_cvtsd_f64(_mm_sqrt_pd(_mm_set1_pd(a)))
+#elif defined(_MSC_VER) && !defined(__clang__)
+double sqrt(double);
+#pragma intrinsic(sqrt)
+#define EN_SQRT(a) sqrt(a)
 #else
 #define EN_SQRT(a) __builtin_sqrt(a)
 #endif

@@ -8,27 +8,29 @@
 #include "plan.h"
 #include "platform.h"
 
-/* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is part
- * of what the words mean: a block of Gaussian samples pairs its first half with its second.
+/* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is
+ * part of what the words mean: a block of Gaussian samples pairs its first half with its second.
  *
- * A sample needs 51 random bits (uniform.h), so that four drawn words serve five samples: the fifth word is made of the 13
- * spare bits of each. */
+ * A sample needs 51 random bits (uniform.h), so that four drawn words serve five samples: the fifth word is made of
+ * the 13 spare bits of each. */
 enum { EN_BLOCK = 640, EN_DRAWN_WORDS = EN_BLOCK / 5 * 4 };
 
 /* ChaCha20 comes in groups of sixteen blocks: see chacha20.h. */
 enum { EN_KEY_BYTES = 32, EN_GROUP_BLOCKS = 16, EN_GROUP_WORDS = 128 };
 
-/* The noise of n <= EN_BLOCK samples in grid units, and the part of 1/2 that each lane's window leaves free. Both arrays
- * hold EN_BLOCK: the last Gaussian pair is written whole. */
+/* The noise of n <= EN_BLOCK samples in grid units, and the part of 1/2 that each lane's window leaves free. Both
+ * arrays hold EN_BLOCK: the last Gaussian pair is written whole. */
 typedef void en_noise_kernel(const en_plan *plan, const uint64_t *words, double *noise, double *room, size_t n);
 
-/* Rounds x + noise to the grid. slack[i], the lane's room on entry, tells on return whether the lane is decided; if not,
- * out[i] is not to be used. x and out do not overlap. EN_FLOAT32 reads and writes doubles: see widen and narrow. */
-typedef void en_release_kernel(const en_plan *plan, const uint64_t *words, const double *noise, double *slack,
-                               const void *x, void *out, size_t n);
+/* Rounds x + noise to the grid. slack[i], the lane's room on entry, tells on return whether the lane is decided; if
+ * not, out[i] is not to be used. Returns whether all lanes are decided. x and out do not overlap. EN_FLOAT32 reads and
+ * writes doubles: see widen and narrow. */
+typedef int en_release_kernel(const en_plan *plan, const uint64_t *words, const double *noise, double *slack,
+                              const void *x, void *out, size_t n);
 
-/* Whether a lane's slack is in [0, 2): never for a negative number, a NaN or an infinity. The window contains the roundings
- * of the test, so a slack of 0 is enough. */
+/* Whether a lane's slack is in [0, 2): never for a negative number, a NaN or an infinity. The window contains the
+ * roundings of the test, so a slack of 0 is enough. Two bits tell, so that the patterns of many lanes or-ed together
+ * tell for all. */
 static inline int en_is_decided(double slack) {
     return en_bits(slack) >> 62 == 0;
 }
@@ -40,7 +42,6 @@ typedef struct {
     void (*spread_words)(uint64_t *words);   /* EN_DRAWN_WORDS in, EN_BLOCK out */
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);
-    int (*any_ambiguous)(const double *slack, size_t n);
     void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups);
     /* The elementary functions by themselves, for the tests of their bounds. */
     void (*negative_log)(const uint64_t *words, double *out, size_t n);

@@ -1,8 +1,8 @@
 /* The loops over the lanes of a block, for the instruction set that isa.h describes. Included once by each kernels_*.c.
  *
- * Each loop is straight-line code in its lane, so that the compiler turns it into vector instructions: selections with ?:,
- * no branch, and the certainty of each lane written down instead of being acted on (a reduction or a store of another
- * width inside a loop would keep gcc from vectorising it).
+ * Each loop is straight-line code in its lane, so that the compiler turns it into vector instructions: selections with
+ * ?:, no branch, and the certainty of each lane written down instead of being acted on (a reduction or a store of
+ * another width inside a loop would keep gcc from vectorising it).
  *
  * Noise and rounding are loops of their own, with the noise in a first-level cache between them. One long loop would be
  * slower: its hundred dependent operations fill the processor's scheduler, so that few lanes overlap.
@@ -52,20 +52,24 @@ EN_TARGET static void discrete_laplace_noise(const en_plan *plan, const uint64_t
     }
 }
 
-/* slack[i] is the lane's room on entry, and what its gap leaves of it on return. */
+/* slack[i] is the lane's room on entry, and what its gap leaves of it on return; `all` is all of them or-ed together.
+ * */
 #define EN_RELEASE_KERNEL(form, IN, OUT)                                                                               \
-    EN_TARGET static void release_##form(const en_plan *plan, const uint64_t *words, const double *EN_RESTRICT noise,  \
-                                         double *EN_RESTRICT slack, const void *EN_RESTRICT data,                      \
-                                         void *EN_RESTRICT result, size_t n) {                                         \
+    EN_TARGET static int release_##form(const en_plan *plan, const uint64_t *words, const double *EN_RESTRICT noise,   \
+                                        double *EN_RESTRICT slack, const void *EN_RESTRICT data,                       \
+                                        void *EN_RESTRICT result, size_t n) {                                          \
         const en_grid grid = plan->grid;                                                                               \
         const IN *EN_RESTRICT x = data;                                                                                \
         OUT *EN_RESTRICT out = result;                                                                                 \
+        uint64_t all = 0;                                                                                              \
         for (size_t i = 0; i < n; i++) {                                                                               \
             double gap;                                                                                                \
             out[i] = en_release_##form(&grid, x[i], noise[i], &gap);                                                   \
             slack[i] -= gap;                                                                                           \
+            all |= en_bits(slack[i]);                                                                                  \
         }                                                                                                              \
         (void)words;                                                                                                   \
+        return en_is_decided(en_from_bits(all));                                                                       \
     }
 
 EN_RELEASE_KERNEL(float64, double, double)
@@ -75,19 +79,22 @@ EN_RELEASE_KERNEL(int64_float64, int64_t, double)
 EN_RELEASE_KERNEL(int64, int64_t, int64_t)
 
 /* The noise is the magnitude; its sign, bit 13 of the word, is applied to the decided integer. */
-EN_TARGET static void release_signed_int64(const en_plan *plan, const uint64_t *EN_RESTRICT words,
-                                           const double *EN_RESTRICT noise, double *EN_RESTRICT slack,
-                                           const void *EN_RESTRICT data, void *EN_RESTRICT result, size_t n) {
+EN_TARGET static int release_signed_int64(const en_plan *plan, const uint64_t *EN_RESTRICT words,
+                                          const double *EN_RESTRICT noise, double *EN_RESTRICT slack,
+                                          const void *EN_RESTRICT data, void *EN_RESTRICT result, size_t n) {
     const int64_t *EN_RESTRICT x = data;
     int64_t *EN_RESTRICT out = result;
+    uint64_t all = 0;
     for (size_t i = 0; i < n; i++) {
         double gap;
         uint64_t k = en_round_to_int(noise[i], &gap);
         uint64_t negative = UINT64_C(0) - (words[i] >> 13 & 1);
         out[i] = en_add_saturating(x[i], (k ^ negative) - negative);
         slack[i] -= gap;
+        all |= en_bits(slack[i]);
     }
     (void)plan;
+    return en_is_decided(en_from_bits(all));
 }
 
 EN_TARGET static void spread_words(uint64_t *EN_RESTRICT words) {
@@ -107,14 +114,6 @@ EN_TARGET static void widen(const float *EN_RESTRICT x, double *EN_RESTRICT wide
 EN_TARGET static void narrow(const double *EN_RESTRICT wide, float *EN_RESTRICT x, size_t n) {
     for (size_t i = 0; i < n; i++)
         x[i] = (float)wide[i];
-}
-
-/* One bit of the patterns tells, see en_is_decided: it is in all of them or-ed together. */
-EN_TARGET static int any_ambiguous(const double *EN_RESTRICT slack, size_t n) {
-    uint64_t seen = 0;
-    for (size_t i = 0; i < n; i++)
-        seen |= en_bits(slack[i]);
-    return !en_is_decided(en_from_bits(seen));
 }
 
 EN_TARGET static void negative_log(const uint64_t *EN_RESTRICT words, double *EN_RESTRICT out, size_t n) {
@@ -145,7 +144,6 @@ const en_kernels EN_NAME(en_kernels) = {
     .spread_words = spread_words,
     .widen = widen,
     .narrow = narrow,
-    .any_ambiguous = any_ambiguous,
     .chacha20 = en_chacha20,
     .negative_log = negative_log,
     .sincos = sincos,

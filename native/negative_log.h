@@ -1,11 +1,12 @@
 /* -2 ln u, the square of the Box-Muller radius, and the error bounds that the windows are made of.
  *
- * Contract   word = 2^64 u is a double in [2^12, 2^64): a midpoint of uniform.h. The result is positive and finite. `power`
- *            receives 2^(1-e) / 2^64 of the reduction below. The bounds hold with and without fused multiply-add.
+ * Contract   word = 2^64 u is a double in [2^12, 2^64): a midpoint of uniform.h. The result is positive and finite.
+ *            `power` receives 2^(1-e) / 2^64 of the reduction below. The bounds hold with and without fused
+ *            multiply-add.
  * Method     u = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]; g = 2f is exact. With s = f/(2 + f) = g/(4 + g) and
  *            R(s^2) = 4 atanh(s)/s - 4:  2 ln(1 + f) = 4 atanh(s) = g - s (g - R).
- *            R(z)/z is a minimax polynomial. Next to u = 1 the error is relative, as g is exact and the rest small; far from
- *            it only the last rounding and that of ln 2 count.
+ *            R(z)/z is a minimax polynomial. Next to u = 1 the error is relative, as g is exact and the rest small;
+ *            far from it only the last rounding and that of ln 2 count.
  *            Coefficients: proofs/minimax.py. Bounds: proved by proofs/bounds.py, which reads them here.
  * Source     f - s (f - R): K. C. Ng's log in fdlibm (1993).
  */
@@ -26,8 +27,8 @@
 #define EN_LOG_ABSOLUTE_B 0x1.4ep-53
 #define EN_LOG_ROOT_A 0x1.dp-53
 
-/* 1/word <= EN_POWER_BOUND * power, as word * power = 2 (1 + f) >= sqrt(2); with room for the curvature of ln on a cell,
- * a factor 1 + 2^-5 (see laplace.h). */
+/* 1/word <= EN_POWER_BOUND * power, as word * power = 2 (1 + f) >= sqrt(2); with room for the curvature of ln on a
+ * cell, a factor 1 + 2^-5 (see laplace.h). */
 #define EN_POWER_BOUND 0x1.76p-1
 
 /* -R(z)/z, z in [0, 0.02944]. */
@@ -74,8 +75,8 @@ EN_INLINE double en_negative_log(double word, double *power) {
     return 0.5 * en_twice_negative_log(word, power);
 }
 
-/* At least 1/x and at most 9/8 of it, for a normal x > 0: subtracting the bit patterns replaces 1/x by its chords between
- * the powers of two, and with x = 2^k (1 + m) the ratio is (1 + m)(1 - m/2). */
+/* At least 1/x and at most 9/8 of it, for a normal x > 0: subtracting the bit patterns replaces 1/x by its chords
+ * between the powers of two, and with x = 2^k (1 + m) the ratio is (1 + m)(1 - m/2). */
 EN_INLINE double en_inverse_above(double x) {
     return en_from_bits(UINT64_C(0x7FE0000000000000) - en_bits(x));
 }

@@ -1,5 +1,5 @@
-/* The window of every family, and the grid's constants; the contract is in plan.h. No libm: the few logarithms needed are
- * bounded from above through the exponent of s. */
+/* The window of every family, and the grid's constants; the contract is in plan.h. No libm: the few logarithms needed
+ * are bounded from above through the exponent of s. */
 #include "plan.h"
 
 #include "float_env.h"
@@ -46,7 +46,7 @@ static double larger(double a, double b) {
 /* laplace.h, "Error". */
 static void laplace_window(en_plan *plan) {
     double s = plan->s;
-    int bits = 51 - binary_exponent(s); /* an accepted lane has a midpoint above 2^-bits */
+    int bits = 50 - binary_exponent(s); /* an accepted lane has a midpoint above 2^-bits */
     double longest = (bits < 51 ? bits : 51) * EN_LN2_ABOVE;
     plan->window = s * (EN_LOG_ABSOLUTE_A / 2 + longest * (EN_LOG_ABSOLUTE_B + 2 * EN_ROUNDING)) + EN_CONSTANT_ERROR;
     plan->reach = 0x1p13 * EN_POWER_BOUND * larger(s, 1.5);
@@ -60,10 +60,10 @@ static double root_above(double a) {
     return root * EN_SAFETY;
 }
 
-/* gaussian.h, "Error". Acceptance needs s 2^-51 power / Q < 1/2 with Q < 2^4, so U1 > s 2^-55. */
+/* gaussian.h, "Error". Acceptance needs s 2^-51 / (U1 Q) < 1/2 with Q < 2^4, so U1 > s 2^-54. */
 static void gaussian_window(en_plan *plan) {
     double s = plan->s;
-    int bits = 55 - binary_exponent(s);
+    int bits = 54 - binary_exponent(s);
     double rho = root_above(2 * EN_LN2_ABOVE * (bits < 52 ? bits : 52));
     double half_cell = 0x1.921fb6p0 * 0x1p-50; /* more than (pi/2) 2^-50 */
     double relative = EN_LOG_ABSOLUTE_B / 2 + 4 * EN_ROUNDING + EN_SINCOS_ABSOLUTE_ERROR + half_cell;

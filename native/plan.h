@@ -8,9 +8,9 @@
  *
  *     window + reach * (the cell's own reach, which the kernel reads off the exponent of the random number)
  *
- * and accepts round(y) only if y is farther than that from the nearest half-integer. The fixed part is the same for every
- * lane of every call, so that "this lane was slow" says as little as possible about the noise; laplace.h and gaussian.h
- * derive both parts.
+ * and accepts round(y) only if y is farther than that from the nearest half-integer. The fixed part is the same for
+ * every lane of every call, so that "this lane was slow" says as little as possible about the noise; laplace.h and
+ * gaussian.h derive both parts.
  */
 #ifndef EN_PLAN_H
 #define EN_PLAN_H
@@ -53,7 +53,8 @@ typedef struct {
 /* Fills in everything from the public parameters.
  * Preconditions, checked by the caller: 2^-30 <= s <= 2^36; -1074 <= exponent <= 1023, -149 <= exponent <= 127 for
  * EN_FLOAT32, exponent < 0 for EN_INT64_FLOAT64, 0 <= exponent <= 62 for EN_INT64; nan finite; EN_DISCRETE_LAPLACE only
- * with EN_INT64 and exponent 0. `window_factor` is 1 except in tests, which shrink the windows to see the check fail. */
+ * with EN_INT64 and exponent 0. `window_factor` is 1 except in tests, which shrink the windows to see their checks
+ * fail. */
 void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent, double nan, double offset,
                   double window_factor);
 

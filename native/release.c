@@ -91,8 +91,7 @@ static en_status release_blocks(const en_plan *plan, const en_kernels *kernels, 
             block_x = scratch->x;
 
         make_noise(plan, words, scratch->noise, scratch->slack, lanes);
-        round_to_grid(plan, words, scratch->noise, scratch->slack, block_x, rounded, lanes);
-        if (kernels->any_ambiguous(scratch->slack, lanes))
+        if (!round_to_grid(plan, words, scratch->noise, scratch->slack, block_x, rounded, lanes))
             set_aside(plan, words, scratch, block_x, rounded, start, lanes, pending);
         if (is_float32)
             kernels->narrow(scratch->out, block_out, lanes);

@@ -1,11 +1,11 @@
 /* Releases an array: random words, kernel, and the list of lanes that need refinement, block by block.
  *
- * Contract   Samples [start, n) of a range are released, start a multiple of EN_BLOCK. out[i] is final for every lane that is
- *            not listed; a listed lane holds 0 until the caller has refined it. The list keeps what refinement needs, the
- *            exact x included, because out may be x (or must not overlap it).
+ * Contract   Samples [start, n) of a range are released, start a multiple of EN_BLOCK. out[i] is final for every lane
+ *            that is not listed; a listed lane holds 0 until the caller has refined it. The list keeps what refinement
+ *            needs, the exact x included, because out may be x (or must not overlap it).
  *            Stops early, at a block boundary, when the list could overflow; call again with start = *done.
- *            Keystream, copies of data and scratch are wiped before returning. The floating-point environment is set for
- *            the call and restored. No lock, no global, no allocation: 40 kB of stack.
+ *            Keystream, copies of data and scratch are wiped before returning. The floating-point environment is set
+ *            for the call and restored. No lock, no global, no allocation: 40 kB of stack.
  */
 #ifndef EN_RELEASE_H
 #define EN_RELEASE_H

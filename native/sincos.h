@@ -1,8 +1,8 @@
 /* sin(pi/2 f) and cos(pi/2 f) for |f| <= 1/2: one quadrant of the Box-Muller angle, centred on its axis.
  *
  * Contract   fraction = 2^64 f is exact: a midpoint of uniform.h. The bounds hold with and without fused multiply-add.
- * Method     sin = f S(f^2) and cos = 1 + f^2 Q(f^2) with minimax polynomials, whose coefficients absorb the powers of two:
- *            nothing overflows or underflows, so the rounding is that of f in units of 1.
+ * Method     sin = f S(f^2) and cos = 1 + f^2 Q(f^2) with minimax polynomials, whose coefficients absorb the powers of
+ *            two: nothing overflows or underflows, so the rounding is that of f in units of 1.
  *            Coefficients: proofs/minimax.py. Bounds: proved by proofs/bounds.py, which reads them here.
  */
 #ifndef EN_SINCOS_H

@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
 
 def gaussian_claim(sigma: float, epsilon: float, distance: float = 1.0) -> Claim:
-    """The delta of a Gaussian of this sigma at epsilon: Balle and Wang 2018, theorem 5."""
+    """The delta of a Gaussian of this sigma at epsilon: Balle and Wang 2018, Theorem 8."""
     mu = distance / sigma
     delta = _normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2 - epsilon / mu)
     return Claim(epsilon, delta)

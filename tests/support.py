@@ -1,12 +1,15 @@
-"""What the tests of the samplers share: mechanisms, words, and comparison with the oracle."""
+"""What the tests of the samplers share: mechanisms, words, comparison with the oracle, high precision."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
+import gmpy2
 import numpy as np
 import oracle
+from gmpy2 import mpfr, mpq
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
 from exactnoise._native import BLOCK, simd_available
@@ -126,3 +129,17 @@ def _differences(
             f"{got.ravel()[lane]!r}, not {want.ravel()[lane]!r}"
         )
     return "\n".join(lines)
+
+
+def precise(function: Callable[[], mpfr], bits: int = 500) -> Fraction:
+    """A computation with `bits` bits, as a fraction."""
+    with gmpy2.context(precision=bits):
+        return fraction(function())
+
+
+def fraction(number: mpfr) -> Fraction:
+    return Fraction(*map(int, number.as_integer_ratio()))
+
+
+def real(number: Fraction) -> mpfr:
+    return mpfr(mpq(number.numerator, number.denominator))

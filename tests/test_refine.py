@@ -12,20 +12,29 @@ import gmpy2
 import numpy as np
 import oracle
 import pytest
-from gmpy2 import mpfr, mpq
+from gmpy2 import mpfr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import assert_exact, expected, extension, in_steps, random_words, with_scale, word_count
+from support import (
+    assert_exact,
+    expected,
+    extension,
+    fraction,
+    in_steps,
+    precise,
+    random_words,
+    real,
+    with_scale,
+    word_count,
+)
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace, _refine
 from exactnoise._native import BLOCK, PENDING, simd_available
 from exactnoise._refine import (
-    Ideal,
     discrete_offset,
     fresh_extension,
     gaussian_epsilon,
     gaussian_sigma,
-    grid_value,
     refine,
 )
 from exactnoise.testing import ambiguous_lanes, release_from_words
@@ -34,20 +43,6 @@ STEPS = [2.0**-30, 0.3, 1.0, 1000.3, 2.0**20, 1.3 * 2.0**30, 2.0**36]
 BITS = 500
 HALF = Fraction(1, 2)
 ZERO, ONES = 0, 2**64 - 1
-
-
-def precise(function: Callable[[], mpfr], bits: int = BITS) -> Fraction:
-    """A computation with `bits` bits, as a fraction."""
-    with gmpy2.context(precision=bits):
-        return fraction(function())
-
-
-def fraction(number: mpfr) -> Fraction:
-    return Fraction(*map(int, number.as_integer_ratio()))
-
-
-def real(number: Fraction) -> mpfr:
-    return mpfr(mpq(number.numerator, number.denominator))
 
 
 # Enclosures
@@ -468,78 +463,3 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-# The parts
-
-
-@settings(deadline=None)
-@given(st.integers(-(2**200), 2**200), st.integers(-1074, 700), st.sampled_from(["float64", "float32"]))
-def test_grid_values_are_rounded_once(k, exponent, form):
-    dtype = np.dtype("f8" if form == "float64" else "f4")
-    exponent = max(exponent, -149) if form == "float32" else exponent
-    exact = Fraction(k) * Fraction(2) ** exponent
-    info = np.finfo(dtype)
-    if abs(exact) > Fraction(float(info.max)):
-        return
-    value = grid_value(k, exponent, form)
-    as_stored = dtype.type(value)
-    assert float(as_stored) == value
-    error = abs(Fraction(value) - exact)
-    for neighbour in (np.nextafter(as_stored, info.max), np.nextafter(as_stored, -info.max)):
-        if np.isfinite(neighbour):
-            other = abs(Fraction(float(neighbour)) - exact)
-            assert error < other or (error == other and int(as_stored.view(f"u{dtype.itemsize}")) % 2 == 0)
-    assert not (value == 0 and math.copysign(1, value) < 0)
-
-
-@pytest.mark.parametrize("exponent", [0, 1, 30, 62])
-def test_grid_values_of_integers(exponent):
-    for k in (0, 1, -1, (2**63 - 1) >> exponent, -(2**63) >> exponent):
-        assert grid_value(k, exponent, "int64") == k << exponent
-
-
-@settings(deadline=None)
-@given(st.floats(2.0**-30, 2.0**36))
-def test_discrete_offset_is_the_nearest_double(s):
-    def offset():
-        return mpfr(s) * gmpy2.log(2 / (1 + gmpy2.exp(-1 / mpfr(s)))) - mpfr(0.5)
-
-    value, exact = discrete_offset(s), precise(offset, 400)
-    assert -0.5 < value < 0 or s < 1e-8
-    error = abs(Fraction(value) - exact)
-    for neighbour in (math.nextafter(value, 1), math.nextafter(value, -1)):
-        assert error <= abs(Fraction(neighbour) - exact)
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.floats(0.05, 1e4), st.integers(1, 12), st.fractions(Fraction(1, 100), 100))
-def test_gaussian_epsilon_is_the_smallest_double(sigma, places, sensitivity):
-    delta = Fraction(1, 10**places)
-    ratio = Fraction(sigma) / sensitivity
-    if ratio > 10**places or ratio < Fraction(1, 100):
-        return
-
-    def delta_of(epsilon: Fraction) -> Fraction:
-        def value():
-            s, e = real(ratio), real(epsilon)
-            near, far = (1 / (2 * s) - e * s) / gmpy2.sqrt(mpfr(2)), (1 / (2 * s) + e * s) / gmpy2.sqrt(mpfr(2))
-            return gmpy2.erfc(-near) / 2 - gmpy2.exp(e) * gmpy2.erfc(far) / 2
-
-        return precise(value, 1200)
-
-    epsilon = gaussian_epsilon(sigma, delta, sensitivity)
-    assert delta_of(epsilon) <= delta
-    smaller = math.nextafter(float(epsilon), 0.0)
-    assert epsilon == Fraction(float(epsilon))
-    assert smaller == 0 or float(epsilon) <= 2.3e-308 or delta_of(Fraction(smaller)) > delta
-    # The two calibrations are inverse: the sigma for this epsilon is this one, or less by rounding.
-    again = gaussian_sigma(epsilon, delta, sensitivity) if epsilon > Fraction(1, 10**300) else sigma
-    assert again <= sigma
-
-
-def test_ideal_is_public_parameters_alone():
-    ideal = in_steps(Laplace, 8.0, 0.25)._ideal()
-    assert ideal == Ideal("laplace", 8.0, -2, 0.0)
-    with pytest.raises(AttributeError):
-        ideal.s = 1.0

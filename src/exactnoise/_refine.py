@@ -36,7 +36,6 @@ __all__ = [
     "gaussian_sigma",
     "grid_value",
     "refine",
-    "version",
 ]
 
 Family = Literal["laplace", "gaussian", "discrete-laplace"]
@@ -429,8 +428,3 @@ def _pattern(x: float) -> int:
 def _double(pattern: int) -> float:
     (x,) = struct.unpack("<d", pattern.to_bytes(8, "little"))
     return float(x)
-
-
-def version() -> str:
-    """gmpy2's version and MPFR's."""
-    return f"{gmpy2.version()} ({gmpy2.mpfr_version()})"

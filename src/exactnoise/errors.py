@@ -65,7 +65,7 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
 
 
 class EntropyError(ExactNoiseError, OSError):
-    """The operating system gave no random bytes; no noise was drawn."""
+    """The operating system gave no random bytes; nothing was released."""
 
 
 class UnsupportedInstructionSet(ExactNoiseError, RuntimeError):  # noqa: N818

@@ -29,6 +29,10 @@ def column(path="out.csv", name="visits"):
         pytest.param("größe,visits,ort\nß,7,Zürich\n漢字,8,\U0001f600\n".encode(), id="UTF-8"),
         pytest.param(b'site,visits\n"Bath, Spa",7\n"the ""Old"" one",8\n', id="quotes"),
         pytest.param(b'site,visits\n"two\nlines",7\n"two\r\nlines",8\nx,9\n', id="line breaks"),
+        pytest.param(b'site,visits\n"x\ry",7\nz,8\n', id="carriage return"),
+        pytest.param(b'\xef\xbb\xbf"si\rte",visits\nx,7\n', id="carriage return in the header"),
+        pytest.param(b'site,visits\r\n"x\ry",7\r\nz,8\r\n', id="carriage return and CRLF"),
+        pytest.param(b'site,visits\n"' + b"x" * 2**22 + b'\n",7\n', id="long field"),
         pytest.param(b"visits\n1\n2\n", id="one column"),
         pytest.param(b"visits,,\n1,,\n2,a,\n", id="columns without a name"),
         pytest.param(b"a,visits,a\n1,2,3\n", id="another column twice"),
@@ -97,6 +101,8 @@ def test_row_counts_about_the_chunk(noise, rows):
         ("1" * 5000, "9223372036854775807"),
         ("-" + "1" * 5000, "-9223372036854775808"),
         ("0" * 5000 + "3", "3"),
+        ("0" * 5000 + ".0", "0"),
+        ("-" + "0" * 5000, "0"),
     ],
 )
 def test_whole_number_cells(noise, cell, released):

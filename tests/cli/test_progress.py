@@ -37,6 +37,13 @@ def test_line(clock, monkeypatch):
     assert terminal.getvalue().endswith(line + "\r\x1b[K")
 
 
+def test_closed_standard_error_shows_nothing(clock, monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    with Progress("visits.csv", 80) as bar:
+        clock[0] += 4
+        bar.update(20)
+
+
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 @pytest.mark.parametrize("done", [0, 1, 10**9, 10**12, 2 * 10**12])
 def test_line_fits(clock, monkeypatch, columns, done):

@@ -4,8 +4,10 @@ SECRET stands in every bad cell, and no output may hold it.
 """
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,13 @@ def refused(outcome, code, *words):
         ({"neighbors": "some"}, ["some", "add-remove"]),
         ({"colour": "red"}, ["--colour"]),
         ({"eps": "1"}, ["--eps"]),
+        ({"output": "."}, ["folder"]),
+        ({"output": ""}, ["folder"]),
+        ({"output": ".."}, ["folder"]),
+        ({"output": "/"}, ["folder"]),
+        ({"label": "\udcff"}, ["--label", "UTF-8"]),  # how Python passes the byte 0xff on
+        ({"unit": "\udcff"}, ["--unit", "UTF-8"]),
+        ({"id": "\udcff"}, ["--id", "UTF-8"]),
         ({"output": "in.csv"}, ["OUT is IN"]),
         ({"output": "./../" + "{here}" + "/in.csv"}, ["OUT is IN"]),
     ],
@@ -71,6 +80,20 @@ def test_output_exists(noise):
     assert Path("out.csv").read_text() == "precious"
     assert noise(GOOD, "--force").code == 0
     assert Path("out.csv").read_bytes() == GOOD
+
+
+@pytest.mark.parametrize("link", [None, os.link, os.symlink])
+@pytest.mark.parametrize("place", ["out.csv", "out.csv.release.json"])
+def test_force_does_not_replace_the_exact_table(run, folder, place, link):
+    Path(place if link is None else "in.csv").write_bytes(GOOD)
+    if link is not None:
+        link("in.csv", place)
+    source = place if link is None else "in.csv"
+    options = ["--column=visits", "--sensitivity=1", "--epsilon=1", "--force", "-o", "out.csv"]
+    outcome = run("noise", source, *options)
+    assert (outcome.code, outcome.files) == (2, sorted({source, place}))
+    assert "is IN" in outcome.err
+    assert Path(place).read_bytes() == GOOD
 
 
 def test_metadata_exists(noise):
@@ -107,7 +130,12 @@ def test_output_is_a_folder(noise, options):
         pytest.param(b"site,visits\na,1\n73195264\n", ["line 3", "1 columns"], id="too narrow"),
         pytest.param(b"site,visits\na,1,73195264\n", ["line 2", "3 columns"], id="too wide"),
         pytest.param(b"site,visits\na,1\n\nb,2\n", ["line 3", "0 columns"], id="blank line"),
-        pytest.param(b"site,visits\na,1\n\xff73195264,2\n", ["UTF-8"], id="bytes"),
+        pytest.param(b"site,visits\na,1\n\xff73195264,2\n", ["line 3 ", "UTF-8"], id="bytes"),
+        pytest.param(b"v\xff,visits\na,1\n", ["line 1 ", "UTF-8"], id="bytes in the header"),
+        pytest.param(b"visits\r\n1\r\n\xff\r\n", ["line 3 ", "UTF-8"], id="bytes after CRLF"),
+        pytest.param(b"visits\n" + b"1\n" * 9000 + b"\xff\n", ["line 9002 ", "UTF-8"], id="bytes far down"),
+        pytest.param(b"visits\n" + b"1\n" * 9000 + b"\xe6\xbc", ["line 9002 ", "UTF-8"], id="cut in a letter"),
+        pytest.param(b"site,visits\n" + b"73195264" * 2**21 + b"0,1\n", ["line 2 ", "field"], id="huge field"),
         pytest.param(b"\xff\xfev\x00i\x00", ["UTF-8"], id="UTF-16"),
         pytest.param(b'site,visits\na,1\n"73195264,2\n', ["CSV", "line 3"], id="open quote"),
         pytest.param(b'site,visits\n"a"73195264,2\n', ["CSV", "line 2"], id="text after a quote"),
@@ -134,6 +162,14 @@ def test_content_with_the_output_there_already(noise):
     outcome = noise(b"visits\nx\n", "--force")
     assert (outcome.code, outcome.files) == (4, ["in.csv", "out.csv"])
     assert Path("out.csv").read_text() == "precious"
+
+
+@pytest.mark.parametrize("cell", ["0" * 1_000_000 + "x", "0." + "0" * 1_000_000 + "x"])
+def test_long_cells_take_linear_time(noise, cell):
+    """Trying every split of the zeros would take hours; a thousandth of a second will do."""
+    start = time.process_time()
+    refused(noise(f"visits\n{cell}\n".encode()), 4, "line 2", "not a whole number")
+    assert time.process_time() - start < 5
 
 
 def test_input_missing(noise):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from exactnoise import DiscreteLaplace, EntropyError, Gaussian, Laplace, _native
-from exactnoise.mechanisms import _engine
+from exactnoise.mechanisms import _engine, _threads
 
 # Scales that leave many lanes to refinement.
 MECHANISMS = [
@@ -346,11 +347,10 @@ def test_an_interrupt_while_a_thread_starts(place, thread, monkeypatch):
     """The new thread is running, and the interrupt comes before anybody knows."""
     starts = []
     keys = []
-    original_start, original_range = threading.Thread.start, _engine.release_range
+    original_start, original_range = _threads.start_new_thread, _engine.release_range
 
-    def start(self):
-        original_start(self)
-        starts.append(self)
+    def start(function, arguments):
+        starts.append(original_start(function, arguments))
         if len(starts) == thread:
             raise KeyboardInterrupt
 
@@ -361,17 +361,62 @@ def test_an_interrupt_while_a_thread_starts(place, thread, monkeypatch):
 
     x, out = arrays(place, MECHANISMS[0])
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
+        patch.setattr(_threads, "start_new_thread", start)
         patch.setattr(_engine, "release_range", release_range)
         with pytest.raises(KeyboardInterrupt):
             MECHANISMS[0].release(x, budget=None, out=out, workers=3)
         stopped = len(keys)
         assert not out.any()
-        for started in starts:
-            started.join()
+        time.sleep(0.2)
     assert len(keys) == stopped, "ranges were released after the exception"
     assert bytes(32) not in keys
     assert not out.any()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no such signal")
+@pytest.mark.parametrize("pause", [0.0005, 0.001, 0.002, 0.004] * 5)
+def test_other_exceptions_of_signal_handlers(pause, monkeypatch):
+    """A handler that raises what it likes, twice: no thread goes on, and none works under a wiped key."""
+    keys = []
+    original = _engine.release_range
+
+    def release_range(*args, key=None, **kwargs):
+        original(*args, key=key, **kwargs)
+        keys.append(bytes(key))
+
+    def stop(signum, frame):
+        if releasing:
+            raise TimeoutError
+
+    def press_twice():
+        for _ in range(2):
+            time.sleep(pause)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    monkeypatch.setattr(_engine, "_RANGE", RANGE)
+    monkeypatch.setattr(_engine, "release_range", release_range)
+    x = np.tile(X.astype("f8"), 40)
+    out = np.full(x.shape, 99.0)
+    releasing = []
+    before = signal.signal(signal.SIGUSR1, stop)
+    user = threading.Thread(target=press_twice)
+    user.start()
+    try:
+        with contextlib.suppress(TimeoutError):
+            releasing.append(True)
+            try:
+                MECHANISMS[0].release(x, budget=None, out=out, workers=2)
+            finally:
+                releasing.clear()
+        user.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    released, seen = len(keys), out.copy()
+    time.sleep(0.05)
+    assert len(keys) == released
+    assert bytes(32) not in keys
+    np.testing.assert_array_equal(out, seen)
+    assert not seen.any() or (seen == 99).all() or (seen != 0).mean() > 0.9  # zeroed, untouched, or done
 
 
 def test_a_second_interrupt_leaves_no_worker_without_its_key(monkeypatch):

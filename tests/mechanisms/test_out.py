@@ -46,7 +46,7 @@ def test_a_new_array(kind, workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", ">f8", ">i8", ">f4"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", ">f8", ">i8", ">f4"])
 @pytest.mark.parametrize("kind", REAL)
 def test_in_place(kind, dtype, workers):
     x = numbers().astype(dtype)
@@ -61,7 +61,7 @@ def test_in_place(kind, dtype, workers):
         release_into(kind, x, x, workers)
 
 
-@pytest.mark.parametrize("dtype", ["i8", "i4", ">i8"])
+@pytest.mark.parametrize("dtype", ["i8", ">i8"])
 def test_in_place_discrete(dtype):
     x = numbers().astype(dtype)
     release_into(DiscreteLaplace, x, x)
@@ -80,8 +80,6 @@ def test_the_same_memory_under_another_type(kind):
 
     x = numbers()
     release_into(kind, x, x.view(">f8"))
-    x = numbers()
-    release_into(kind, x[: N // 2], x.view("f4")[: N // 2])
     x = numbers().astype("f4")
     release_into(kind, x[: N // 2], x[: N // 2 * 2].view("f8"))
 
@@ -116,13 +114,12 @@ def test_overlaps(dtype, overlap, workers):
 
 
 CASTS = [
-    ("f8", "f4"), ("f8", "f2"), ("f8", "g"), ("f8", ">f8"), ("f4", "f8"), ("f4", "f2"), ("i8", "i4"), ("i8", "i2"),
-    ("i8", "f8"), ("i8", "f4"), ("i8", ">i8"), ("u1", "i8"),
+    ("f8", ">f8"), ("f4", "f8"), ("f4", ">f4"), ("i8", "f8"), ("i8", ">i8"), ("u1", "i8"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "target"), CASTS)
-def test_casts_within_a_kind(source, target):
+def test_types_that_hold_the_result(source, target):
     x = numbers().astype(source)
     for layout in (lambda a: a, lambda a: a[::-2], lambda a: a[: 7 * 400].reshape(7, -1).T):
         release_into(Laplace, layout(x), layout(np.full(N, 99, dtype=target)))
@@ -132,24 +129,16 @@ def test_casts_within_a_kind(source, target):
     ("source", "granularity", "target"),
     [("f8", 1, "i8"), ("f8", 1, "u8"), ("f8", 1, "?"), ("f4", 1, "i8"), ("i8", 1, "u8"), ("i8", 1, "?"),
      ("i8", 0.5, "i8"), ("f8", 1, "U10"), ("f8", 1, "M8[s]"), ("f8", 1, "m8[s]"), ("i8", 1, "M8[s]"),
-     ("f8", 1, "c16"), ("f8", 1, "O"), ("i8", 1, "V8")],
+     ("f8", 1, "c16"), ("f8", 1, "O"), ("i8", 1, "V8"), ("f8", 1, "f4"), ("f8", 1, "f2"), ("f8", 1, "g"),
+     ("f4", 1, "f2"), ("i8", 1, "i4"), ("i8", 1, "i2"), ("i8", 1, "f4")],
 )  # fmt: skip
 def test_casts_that_are_refused(source, granularity, target):
     budget = PrivacyBudget(neighbors="add-remove", unit="row", epsilon=1)
     out = np.zeros(5, dtype=target)
-    with pytest.raises(
-        TypeError, match=r"^out must have dtype (float|int)\d\d, or one it can be cast to within its kind"
-    ):
+    with pytest.raises(TypeError, match=r"^out must have dtype (float|int)\d\d, the result's for this x, got "):
         Laplace(sensitivity=1, epsilon=1, granularity=granularity).release(np.ones(5, source), budget=budget, out=out)
     assert budget.history == ()
     np.testing.assert_array_equal(out, np.zeros(5, dtype=target))
-
-
-def test_values_beyond_a_narrower_out_do_not_warn():
-    out = np.zeros(2, dtype="f4")
-    with np.errstate(all="raise"):
-        QUIET[Laplace].release(np.array([1e300, 1e-300]), budget=None, out=out)
-    assert out[1] == 0
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (6,), (5, 1), (1, 5), (0,)], ids=str)

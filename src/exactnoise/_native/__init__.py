@@ -77,7 +77,7 @@ def __getattr__(name: str) -> str:
 
 
 def elementary_negative_log(words: Words, simd: str) -> Doubles:
-    """Return -ln of the midpoints (w + 1/2) 2^-64 as the kernels compute it."""
+    """Return -ln of the midpoints (J + 1/2) 2^-51, J a word's upper 51 bits, as the kernels compute it."""
     out = np.empty(words.shape)
     negative_log(words, out, simd=simd)
     return out

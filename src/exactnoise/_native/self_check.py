@@ -1,4 +1,4 @@
-"""Known answers from the compiled core that is installed: a broken build must not release anything."""
+"""Known answers from the compiled core that is installed; `exactnoise info` asks for them."""
 
 from __future__ import annotations
 

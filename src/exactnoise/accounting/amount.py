@@ -11,11 +11,12 @@ import math
 import numbers
 import operator
 import re
+import struct
 import sys
-from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["Number", "approximately", "exact", "float_down", "float_up", "shown", "text"]
+__all__ = ["Number", "approximately", "decimal_context", "exact", "float_down", "float_up", "shown", "text"]
 
 Number = int | float | Decimal | Fraction | str
 
@@ -23,9 +24,16 @@ Number = int | float | Decimal | Fraction | str
 # "1e999999999" is refused at once instead of becoming an integer of a thousand million digits.
 _LARGEST_EXPONENT = 400
 _MOST_PLACES = 2000
+# The same for ratios and integers, with room for every decimal number above.
+_MOST_BITS = 8000
+_LARGEST = Fraction(10**_LARGEST_EXPONENT)
+# A price is a ratio of two parameters, or a share of such prices.
+_MOST_BITS_OF_PRICES = 3 * _MOST_BITS
 _RATIO = re.compile(r"\s*([+-]?[0-9]{1,1000})\s*/\s*([0-9]{1,1000})\s*")
 _LONGEST_SHOWN = 60
 _LONGEST_DECIMAL = 28
+# The floating types narrower than Python's, by NumPy's names, as struct formats.
+_NARROW = {"float16": "<e", "float32": "<f"}
 
 
 def exact(
@@ -34,6 +42,8 @@ def exact(
     *,
     positive: bool = True,
     below: int | Fraction | None = None,
+    least: Fraction | None = None,
+    price: bool = False,
 ) -> Fraction:
     """Turn a typed number into the exact fraction it stands for.
 
@@ -42,14 +52,20 @@ def exact(
     value : int, float, Decimal, Fraction or str
         A float means the decimal text that Python prints for it. Text is a decimal number
         (``"0.1"``, ``"1e-6"``) or a ratio of whole numbers (``"1/11"``). Other types registered
-        as `numbers.Integral`, `numbers.Rational` or `numbers.Real`, such as NumPy scalars, are
-        read the same way: ``numpy.float32(0.1)`` prints as 0.1, hence means one tenth.
+        as `numbers.Integral` or `numbers.Rational` are read the same way. NumPy's float16 and
+        float32 mean the shortest decimal text that rounds to them: ``numpy.float32(0.1)`` is one
+        tenth. Every other `numbers.Real`, such as ``numpy.longdouble``, means its exact value.
     name : str
         The parameter's name, for the message.
     positive : bool
         Refuse zero (the default); with False zero is allowed. Negative numbers never are.
     below : int or Fraction, optional
         An upper limit, itself not allowed.
+    least : Fraction, optional
+        A lower limit, itself allowed.
+    price : bool
+        The amount may be a price, computed from parameters: ratios are allowed three times the
+        length, and any size within it.
 
     Returns
     -------
@@ -61,7 +77,7 @@ def exact(
         `value` is not a number: a bool, None, a complex number, an array.
     ValueError
         `value` is NaN, infinite, negative, zero where that is not allowed, not below `below`,
-        malformed text, or decimal text outside 1e-400 to 1e400.
+        below `least`, malformed text, outside 1e-400 to 1e400, or thousands of digits long.
 
     Examples
     --------
@@ -71,10 +87,14 @@ def exact(
     Fraction(1, 11)
     """
     amount = value if type(value) is Fraction else _fraction(value, name)
+    if not _is_manageable(amount, price):
+        raise _out_of_range(value, name)
     if amount < 0 or (positive and not amount) or (below is not None and amount >= below):
         allowed = "a positive number" if positive else "zero or a positive number"
         limit = "" if below is None else f" below {below}"
         raise ValueError(f"{name} must be {allowed}{limit}, got {shown(value)}")
+    if least is not None and amount < least:
+        raise ValueError(f"{name} must be at least {approximately(least)}, got {shown(value)}")
     return amount
 
 
@@ -98,12 +118,51 @@ def _fraction(value: object, name: str) -> Fraction:
         if isinstance(value, numbers.Integral):
             return Fraction(operator.index(value))
         if isinstance(value, numbers.Rational):
-            return Fraction(int(value.numerator), int(value.denominator))
+            ratio_of = int(value.numerator), int(value.denominator)
+            if max(map(int.bit_length, ratio_of)) > _MOST_BITS_OF_PRICES:
+                raise _out_of_range(value, name)  # before the slow search for a common divisor
+            return Fraction(*ratio_of)
     except TypeError:  # numpy.timedelta64 is registered as an integer but is none
         raise _wrong_type(value, name) from None
     if isinstance(value, numbers.Real):
-        return _from_decimal_text(str(value), value, name)
+        return _from_other_real(value, name)
     raise _wrong_type(value, name)
+
+
+def _from_other_real(value: numbers.Real, name: str) -> Fraction:
+    """Read a floating type that is not Python's by its value: its text depends on print settings."""
+    kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ in _NARROW:
+        return _from_decimal_text(_shortest_text(float(value), _NARROW[kind.__name__]), value, name)
+    as_integer_ratio = getattr(value, "as_integer_ratio", None)
+    if as_integer_ratio is None:
+        raise _wrong_type(value, name)
+    try:
+        numerator, denominator = as_integer_ratio()
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must be finite, got {shown(value)}") from None
+    return Fraction(int(numerator), int(denominator))
+
+
+def _shortest_text(value: float, narrow: str) -> str:
+    """The shortest decimal text that rounds to `value` in the narrow type `value` is of."""
+    for digits in range(1, 10):
+        shortened = f"{value:.{digits}g}"
+        try:
+            (back,) = struct.unpack(narrow, struct.pack(narrow, float(shortened)))
+        except OverflowError:  # rounded up beyond the type's largest number
+            continue
+        if back == value:
+            return shortened
+    return float.__repr__(value)
+
+
+def _is_manageable(amount: Fraction, price: bool) -> bool:
+    """Whether arithmetic with it is quick."""
+    bits = max(amount.numerator.bit_length(), amount.denominator.bit_length())
+    if price:
+        return bits <= _MOST_BITS_OF_PRICES
+    return bits <= _MOST_BITS and (not amount or 1 / _LARGEST <= abs(amount) <= _LARGEST)
 
 
 def _from_decimal_text(decimal_text: str, value: object, name: str) -> Fraction:
@@ -133,7 +192,7 @@ def _from_decimal(decimal: Decimal, value: object, name: str) -> Fraction:
 def _out_of_range(value: object, name: str) -> ValueError:
     return ValueError(
         f"{name} must lie between 1e-{_LARGEST_EXPONENT} and 1e{_LARGEST_EXPONENT} and end within "
-        f"{_MOST_PLACES} decimal places, got {shown(value)}"
+        f"{_MOST_PLACES} decimal places, or be a ratio of integers below 2**{_MOST_BITS}, got {shown(value)}"
     )
 
 
@@ -146,6 +205,8 @@ def _wrong_type(value: object, name: str) -> TypeError:
 
 def shown(value: object) -> str:
     """The value for a message, cut to a readable length."""
+    if isinstance(value, int) and value.bit_length() > 2 * _MOST_BITS:
+        return f"a {type(value).__name__} of thousands of digits"  # where Python would print it, it is slow
     try:
         shown = repr(value)
     except ValueError:  # Python refuses to print integers of more than 4300 digits
@@ -256,5 +317,20 @@ def approximately(value: Fraction, rounding: str = ROUND_DOWN) -> str:
     shown = text(value)
     if len(shown) <= _LONGEST_DECIMAL:
         return shown
-    rounded = Context(prec=12, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
+    rounded = decimal_context(12, rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"about {text(Fraction(rounded))}"
+
+
+def decimal_context(digits: int, rounding: str) -> Context:
+    """Return a context that owes nothing to ``decimal.DefaultContext``, which programs may change.
+
+    Parameters
+    ----------
+    digits : int
+        The significant digits of a result.
+    rounding : str
+        A rounding mode of the `decimal` module.
+    """
+    return Context(
+        prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=[]
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import threading
 from dataclasses import dataclass
 from decimal import ROUND_UP
 from fractions import Fraction
@@ -80,7 +79,8 @@ class PrivacyBudget:
     *Exactness.* Amounts are fractions of the typed decimal text: ten spends of 0.1 fit in 1, seven
     of "1/7" too, and after that not even 5e-324.
 
-    *One budget, one process.* Check and spend are one step under a lock. A copy could be spent
+    *One budget, one process.* Any number of threads, and signal handlers too, may spend from it at
+    once: the sum each one checked is the sum it adds to, or it starts again. A copy could be spent
     twice, so a budget cannot be copied or pickled, nor spent in a forked process; use `split` to
     hand out parts, and create a budget in each process from such a part.
 
@@ -95,7 +95,6 @@ class PrivacyBudget:
     __slots__ = (
         "__weakref__",
         "_currency",
-        "_lock",
         "_log",
         "_method",
         "_neighbors",
@@ -120,9 +119,8 @@ class PrivacyBudget:
         self._method = _checked_method(method, cap)
         self._currency = tuple(cap)
         self._total = tuple(cap.values())
-        # Each entry with the sums after it, so that one append is the whole spend.
-        self._log: list[tuple[Spend, tuple[Fraction, ...]]] = []
-        self._lock = threading.Lock()
+        # Each entry with the sums after it, by its number: see `_record`.
+        self._log: dict[int, tuple[Spend, tuple[Fraction, ...]]] = {}
         self._pid = os.getpid()
 
     @property
@@ -158,7 +156,7 @@ class PrivacyBudget:
     @property
     def history(self) -> tuple[Spend, ...]:
         """Every spend, oldest first."""
-        return tuple(entry for entry, _ in self._log)
+        return tuple(self._log[number][0] for number in range(len(self._log)))
 
     def spend(self, what: PrivacyCost | Priced, *, label: str | None = None) -> None:
         """Charge the budget, or refuse and change nothing.
@@ -186,14 +184,14 @@ class PrivacyBudget:
         price = self._price(cost)
         entry = Spend(label, cost, mechanism)
         self._check_process()
-        with self._lock:
-            before = self._sums()
+        while True:
+            number = len(self._log)
+            before = self._sums(number)
             after = tuple(map(operator.add, before, price))
-            fits = all(map(operator.le, after, self._total))
-            if fits:
-                self._log.append((entry, after))
-        if not fits:
-            raise self._exceeded(price, before)
+            if not all(map(operator.le, after, self._total)):
+                raise self._exceeded(price, before)
+            if self._record(number, entry, after):
+                return
 
     def fit(self, mechanism: type[M], /, *, times: int = 1, **params: Any) -> M:
         """Build the most accurate mechanism of which `times` uses fit; spend nothing.
@@ -271,30 +269,42 @@ class PrivacyBudget:
         parts = [exact(weight, f"weight {i}") for i, weight in enumerate(weights, 1)]
         whole = sum(parts)
         self._check_process()
-        with self._lock:
-            sums = self._sums()
+        while True:
+            number = len(self._log)
+            sums = self._sums(number)
             left = self._left(sums)
-            if left[0]:
-                children = tuple(self._child(tuple(amount * part / whole for amount in left)) for part in parts)
-                entry = Spend(f"split into {len(parts)}", self._as_cost(left), None)
-                self._log.append((entry, self._total))
-        if not left[0]:
-            raise self._exceeded(None, sums)
-        return children
+            if not left[0]:
+                raise self._exceeded(None, sums)
+            children = tuple(self._child(tuple(amount * part / whole for amount in left)) for part in parts)
+            entry = Spend(f"split into {len(parts)}", self._as_cost(left), None)
+            if self._record(number, entry, self._total):
+                return children
 
     def _child(self, amounts: tuple[Fraction, ...]) -> PrivacyBudget:
         cap = {n: amount for n, amount in zip(self._currency, amounts, strict=True) if amount}
         return PrivacyBudget(neighbors=self._neighbors, unit=self._unit, method=self._method, **cap)
 
-    def _sums(self) -> tuple[Fraction, ...]:
-        """What is spent, in the order of `_currency`; one read, so no lock is needed."""
-        return self._log[-1][1] if self._log else (Fraction(0),) * len(self._total)
+    def _record(self, number: int, entry: Spend, after: tuple[Fraction, ...]) -> bool:
+        """Make the entry the log's next, unless another one has become entry `number` meanwhile."""
+        # Compare and append in one. dict.setdefault with an integer key is a single atomic step, also
+        # without the GIL: one contender gets the number, and every other one has to check again against
+        # the sums that include it. So nothing can be overspent, and nobody waits: a lock would hang a
+        # signal handler or finalizer that interrupts its own thread's spend to spend as well, and a
+        # reentrant lock would let the outer spend record sums that lack the inner one.
+        ours = (entry, after)
+        return self._log.setdefault(number, ours) is ours
+
+    def _sums(self, number: int | None = None) -> tuple[Fraction, ...]:
+        """What is spent after that many entries, by default all, in the order of `_currency`."""
+        # Entries are never changed nor removed, so those counted are there.
+        number = len(self._log) if number is None else number
+        return self._log[number - 1][1] if number else (Fraction(0),) * len(self._total)
 
     def _left(self, sums: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
         return tuple(map(operator.sub, self._total, sums))
 
     def _as_cost(self, amounts: tuple[Fraction, ...]) -> PrivacyCost:
-        return PrivacyCost(**dict(zip(self._currency, amounts, strict=True)))
+        return PrivacyCost.from_exact(**dict(zip(self._currency, amounts, strict=True)))
 
     def _price(self, cost: PrivacyCost) -> tuple[Fraction, ...]:
         """Return the cost in the budget's currency, or say why it has no price there."""
@@ -391,11 +401,11 @@ def _checked_cap(epsilon: Number | None, delta: Number | None, rho: Number | Non
     if rho is not None:
         if delta is not None:
             raise TypeError("delta belongs to epsilon; a budget counted in rho has none")
-        return {"rho": exact(rho, "rho")}
+        return {"rho": exact(rho, "rho", price=True)}
     assert epsilon is not None
-    cap = {"epsilon": exact(epsilon, "epsilon")}
+    cap = {"epsilon": exact(epsilon, "epsilon", price=True)}
     if delta is not None:
-        cap["delta"] = exact(delta, "delta", below=1)
+        cap["delta"] = exact(delta, "delta", below=1, price=True)
     return cap
 
 

@@ -12,11 +12,11 @@ Kullback-Leibler divergence (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746)
 from __future__ import annotations
 
 import operator
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import SupportsIndex
 
-from exactnoise.accounting.amount import Number, exact
+from exactnoise.accounting.amount import Number, decimal_context, exact
 
 __all__ = ["discrete_laplace_rho", "laplace_rho", "pure_rho"]
 
@@ -48,7 +48,7 @@ def laplace_rho(epsilon: Number) -> Fraction:
     >>> float(laplace_rho(1))
     0.36787944117144233
     """
-    amount = exact(epsilon, "epsilon")
+    amount = exact(epsilon, "epsilon", price=True)
     # exp(-epsilon) - 1 + epsilon is about epsilon^2 / 2: the leading digits cancel twice.
     up, _ = _directed(2 * _leading_zeros(amount))
     # The value grows with epsilon, so every step may round up.
@@ -83,7 +83,7 @@ def discrete_laplace_rho(epsilon: Number, sensitivity: SupportsIndex) -> Fractio
     shift and 0 for none, hence a shift of D in one coordinate is the worst of L1 norm D.
     That order 1 is the worst order: Harrison & Manurangsi, FORC 2026, arXiv 2510.25746.
     """
-    amount = exact(epsilon, "epsilon")
+    amount = exact(epsilon, "epsilon", price=True)
     if isinstance(sensitivity, bool) or not hasattr(sensitivity, "__index__"):
         raise TypeError(f"sensitivity must be a whole number >= 1, got {sensitivity!r}")
     shift = operator.index(sensitivity)
@@ -132,11 +132,7 @@ def _leading_zeros(amount: Fraction) -> int:
 def _directed(cancelled: int) -> tuple[Context, Context]:
     """Contexts that round up and down and keep the digits that cancellation takes."""
     digits = _RESULT_DIGITS + _SPARE_DIGITS + cancelled
-    up, down = (
-        Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
-        for rounding in (ROUND_CEILING, ROUND_FLOOR)
-    )
-    return up, down
+    return decimal_context(digits, ROUND_CEILING), decimal_context(digits, ROUND_FLOOR)
 
 
 # Arguments are negated with copy_negate: the unary minus of Decimal rounds to the thread's context.
@@ -152,4 +148,4 @@ def _exp_down(x: Decimal, context: Context) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Fraction:
-    return Fraction(Context(prec=_RESULT_DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(value))
+    return Fraction(decimal_context(_RESULT_DIGITS, ROUND_CEILING).plus(value))

@@ -11,6 +11,8 @@ from exactnoise.accounting.amount import Number, exact, text
 
 __all__ = ["PrivacyCost"]
 
+_NONE = Fraction(0)
+
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class PrivacyCost:
@@ -68,18 +70,29 @@ class PrivacyCost:
         delta: Number = 0,
         rho: Number | None = None,
     ) -> None:
-        exact_delta = exact(delta, "delta", positive=False)
+        exact_delta = exact(delta, "delta", positive=False, price=True)
         if exact_delta > 1:
             raise ValueError(f"delta must be at most 1, got {delta!r}")
         if epsilon is None and rho is None:
             raise TypeError("PrivacyCost needs epsilon, or rho, or both")
         if epsilon is None and exact_delta:
             raise TypeError("delta belongs to epsilon: give both, or rho alone")
-        exact_epsilon = None if epsilon is None else exact(epsilon, "epsilon", positive=False)
-        object.__setattr__(self, "epsilon", exact_epsilon)
-        object.__setattr__(self, "delta", exact_delta)
-        exact_rho = None if rho is None else exact(rho, "rho", positive=False)
-        object.__setattr__(self, "rho", exact_rho)
+        exact_epsilon = None if epsilon is None else exact(epsilon, "epsilon", positive=False, price=True)
+        exact_rho = None if rho is None else exact(rho, "rho", positive=False, price=True)
+        self._set(exact_epsilon, exact_delta, exact_rho)
+
+    @classmethod
+    def from_exact(
+        cls, epsilon: Fraction | None = None, delta: Fraction = _NONE, rho: Fraction | None = None
+    ) -> PrivacyCost:
+        """Return the cost of checked amounts, of any length: sums grow with every price added."""
+        cost = cls.__new__(cls)
+        cost._set(epsilon, delta, rho)
+        return cost
+
+    def _set(self, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:
+        for name, value in (("epsilon", epsilon), ("delta", delta), ("rho", rho)):
+            object.__setattr__(self, name, value)
 
     def __add__(self, other: PrivacyCost) -> PrivacyCost:
         if not isinstance(other, PrivacyCost):
@@ -88,8 +101,8 @@ class PrivacyCost:
         if epsilon is None and rho is None:
             raise TypeError(f"{self!r} and {other!r} have no currency in common, so their sum has no price")
         # Every mechanism is (epsilon, 1)-differentially private.
-        delta = min(self.delta + other.delta, Fraction(1)) if epsilon is not None else 0
-        return PrivacyCost(epsilon=epsilon, delta=delta, rho=rho)
+        delta = min(self.delta + other.delta, Fraction(1)) if epsilon is not None else _NONE
+        return PrivacyCost.from_exact(epsilon, delta, rho)
 
     def __radd__(self, other: object) -> PrivacyCost:
         # The builtin sum starts from the integer 0.
@@ -101,7 +114,7 @@ class PrivacyCost:
         k = operator.index(times)
         if k < 0:
             raise ValueError(f"a cost can be multiplied by a number of uses >= 0, got {k}")
-        return PrivacyCost(
+        return PrivacyCost.from_exact(
             epsilon=None if self.epsilon is None else k * self.epsilon,
             delta=min(k * self.delta, Fraction(1)),
             rho=None if self.rho is None else k * self.rho,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from exactnoise.accounting.amount import decimal_context
 from exactnoise.accounting.cost import PrivacyCost
 
 __all__ = ["Mechanism", "Priced", "choose_parameters", "most_accurate_within"]
@@ -117,7 +118,7 @@ def most_accurate_within(limit: Fraction, mechanism: type[M], params: Mapping[st
         return rho <= limit
 
     # rho <= epsilon^2 / 2 for every pure mechanism: this guess fits, or is one rounding too large.
-    context = Context(prec=_DIGITS, rounding=ROUND_DOWN)
+    context = decimal_context(_DIGITS, ROUND_DOWN)
     low = Fraction(context.sqrt(context.divide(Decimal(2 * limit.numerator), Decimal(limit.denominator))))
     while not fits(low):
         low /= 2

@@ -7,8 +7,8 @@ never quotes a value of the user's table.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import signal
 import sys
 import threading
@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import exactnoise
 from exactnoise.cli import demo, info, noise
+from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
 from exactnoise.errors import BudgetExceeded, ExactNoiseError
 
@@ -62,16 +63,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parser().parse_args(arguments)
         args.run(args)
-        sys.stdout.flush()
         return ExitCode.DONE
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.IO
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explain(error)
     if "--json" in arguments:
-        print(json.dumps({"error": message, "exit_code": int(code)}))
-    print(f"exactnoise: {message}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            say(json.dumps({"error": message, "exit_code": int(code)}))
+    complain(message)
     return code
 
 

@@ -16,7 +16,8 @@ __all__ = ["CellError", "parse_integers", "parse_reals"]
 
 _INT64 = np.iinfo(np.int64)
 _MISSING = frozenset({"", "na", "nan"})  # an empty cell, and how R and pandas write one
-_WHOLE = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?")
+# Zeros in front are left to lstrip: "0*" before "\d+" would try every way to share them out.
+_WHOLE = re.compile(r"([+-]?)(\d+)(?:\.0*)?", re.ASCII)
 _MOST_DIGITS = 19  # of an int64: whatever has more saturates
 
 
@@ -89,5 +90,5 @@ def _whole_number(cell: str) -> int | None:
     match = _WHOLE.fullmatch(cell.strip())
     if match is None:
         return None
-    sign, digits = match.groups()
+    sign, digits = match[1], match[2].lstrip("0") or "0"
     return int(sign + (digits if len(digits) <= _MOST_DIGITS else str(2**63)))

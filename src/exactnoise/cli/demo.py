@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactnoise import BudgetExceeded, DiscreteLaplace, PrivacyBudget
+from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError, UsageError
 from exactnoise.cli.metadata import describe
 from exactnoise.cli.release_files import ReleaseFiles, metadata_path
@@ -83,11 +84,11 @@ def run(args: argparse.Namespace) -> None:
     budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
     mechanism = DiscreteLaplace(sensitivity=1, epsilon=1)
     counts = np.array(list(_SITES.values()))
-    say = _say_nothing if args.json else print
-    say(_plan(exact, mechanism, budget))
+    tell = _say_nothing if args.json else say
+    tell(_plan(exact, mechanism, budget))
     released = mechanism.release(counts, budget=budget, label="visits").tolist()
-    say(_chart(released))
-    say(_refusal(mechanism, counts, budget))
+    tell(_chart(released))
+    tell(_refusal(mechanism, counts, budget))
     with ReleaseFiles(noisy, force=True) as files:
         files.write(_csv(released))
         document = files.commit(
@@ -100,9 +101,9 @@ def run(args: argparse.Namespace) -> None:
                 unit=budget.unit,
             )
         )
-    say(_next_steps(exact, noisy))
+    tell(_next_steps(exact, noisy))
     if args.json:
-        print(json.dumps(document))
+        say(json.dumps(document))
 
 
 def _say_nothing(text: str) -> None:
@@ -190,7 +191,7 @@ NEXT
 
 def _can_print(character: str) -> bool:
     try:
-        character.encode(sys.stdout.encoding or "ascii")
+        character.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except UnicodeEncodeError:
         return False
     return True

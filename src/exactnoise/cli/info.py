@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from exactnoise import _native
+from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError
 from exactnoise.cli.metadata import versions
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     failed = [name for name, passed in checks.items() if not passed]
     if failed:
         raise CommandError(f"self-check failed: {', '.join(failed)}; do not release anything")
-    print(json.dumps(facts) if args.json else _text(facts))
+    say(json.dumps(facts) if args.json else _text(facts))
 
 
 def _text(facts: dict[str, Any]) -> str:

@@ -6,16 +6,18 @@ import argparse
 import csv
 import io
 import json
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from exactnoise.cli.cells import parse_integers, parse_reals
+from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
 from exactnoise.cli.metadata import describe
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles, metadata_path
-from exactnoise.cli.table import Parse, Table
+from exactnoise.cli.table import Parse, Row, Table
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteLaplace, Gaussian, Laplace
 
 __all__ = ["add_command"]
@@ -119,9 +121,14 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         choices=["add-remove", "replace-one"],
         help="neighbouring relation the sensitivity is meant for",
     )
-    add("--unit", metavar="NAME", help="whom the guarantee protects: person, household, row")
-    add("--id", metavar="ID", help="name of the release; default: a random one")
-    add("--label", metavar="TEXT", help="a note")
+    add(
+        "--unit",
+        metavar="NAME",
+        type=_utf8,
+        help="whom the guarantee protects: person, household, row",
+    )
+    add("--id", metavar="ID", type=_utf8, help="name of the release; default: a random one")
+    add("--label", metavar="TEXT", type=_utf8, help="a note")
 
     group = parser.add_argument_group("running")
     add = group.add_argument
@@ -132,24 +139,37 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise noise``. All that is public is checked before the first draw."""
     mechanism, parse = _mechanism_and_parser(args)
-    with Table(args.input, args.column) as table:
-        if args.output.exists() and args.output.samefile(args.input):
-            raise UsageError("OUT is IN: the exact table would be lost")
-        with ReleaseFiles(args.output, force=args.force) as files:
-            rows = _release(table, files, mechanism, parse)
-            document = files.commit(
-                describe(
-                    mechanism,
-                    release_id=args.id,
-                    label=args.label,
-                    column=args.column,
-                    rows=rows,
-                    missing=args.nan,
-                    neighbors=args.neighbors,
-                    unit=args.unit,
-                )
+    with (
+        Table(args.input, args.column) as table,
+        ReleaseFiles(args.output, force=args.force, source=table.stat) as files,
+    ):
+        rows = _release(table, files, mechanism, parse)
+        summary = _summary(mechanism, args.output, rows)
+        document = files.commit(
+            describe(
+                mechanism,
+                release_id=args.id,
+                label=args.label,
+                column=args.column,
+                rows=rows,
+                missing=args.nan,
+                neighbors=args.neighbors,
+                unit=args.unit,
             )
-    print(json.dumps(document) if args.json else _summary(mechanism, args.output, rows))
+        )
+    try:
+        say(json.dumps(document) if args.json else summary)
+    except (OSError, KeyboardInterrupt):  # no failure: who runs it again pays for it again
+        complain("released; could not print the summary")
+
+
+def _utf8(text: str) -> str:
+    """An option that is written to the metadata; its bytes may have been anything."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("must be UTF-8 text") from None
+    return text
 
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:
@@ -198,28 +218,31 @@ def _release(table: Table, files: ReleaseFiles, mechanism: AdditiveMechanism, pa
     sensitivity is that of the whole column.
     """
     index, count = table.index, 0
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator=table.line_break)
-    buffer.write(table.prefix)
-    writer.writerow(table.header)
-    with Progress(table.name, table.size) as progress:
+    header = table.prefix + _csv([table.header], table.line_break)
+    files.write(header.encode())
+    with Progress(table.name, table.stat.st_size) as progress:
         for rows, values in table.chunks(_CHUNK, parse):
             noisy = mechanism.release(values, budget=None).tolist()
             for row, value in zip(rows, noisy, strict=True):
                 row[index] = value
-            writer.writerows(rows)
-            files.write(_drain(buffer))
+            files.write(_csv(rows, table.line_break).encode())
             progress.update(table.bytes_read)
             count += len(rows)
-    files.write(_drain(buffer))
     return count
 
 
-def _drain(buffer: io.StringIO) -> bytes:
-    data = buffer.getvalue().encode()
-    buffer.seek(0)
-    buffer.truncate()
-    return data
+def _csv(rows: Sequence[Row], line_break: str) -> str:
+    text = _plain_csv(rows, line_break)
+    if line_break == "\n" and "\r" in text:
+        # The writer of Python 3.11 quotes a carriage return only if it is part of the line break.
+        return "".join(_plain_csv([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows)
+    return text
+
+
+def _plain_csv(rows: Iterable[Row], line_break: str) -> str:
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator=line_break).writerows(rows)
+    return buffer.getvalue()
 
 
 def _summary(mechanism: AdditiveMechanism, path: Path, rows: int) -> str:

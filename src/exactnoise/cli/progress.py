@@ -24,14 +24,15 @@ class Progress:
     total : int or None
         Its size in bytes; None or 0 (a pipe) shows nothing.
     stream : text stream, optional
-        Standard error by default. Nothing is written unless it is a terminal.
+        Standard error by default. Nothing is written unless it is a terminal
+        (it can be closed).
     """
 
     def __init__(self, name: str, total: int | None, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
+        self._stream: TextIO | None = sys.stderr if stream is None else stream
         self._name = name
         self._total = total or 0
-        self._enabled = self._total > 0 and self._stream.isatty()
+        self._enabled = self._total > 0 and self._stream is not None and self._stream.isatty()
         self._start = self._redrawn = time.monotonic()
         self._visible = False
 
@@ -59,6 +60,7 @@ class Progress:
         self._write(_CLEAR_LINE + line)
 
     def _write(self, text: str) -> None:
+        assert self._stream is not None  # or the bar would not be enabled
         self._stream.write(text)
         self._stream.flush()
 

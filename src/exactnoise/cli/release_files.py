@@ -11,6 +11,7 @@ release that was never finished.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -39,19 +40,24 @@ class ReleaseFiles:
         The table's destination; `metadata_path` tells the other.
     force : bool
         Replace what exists.
+    source : os.stat_result, optional
+        The file the table is made from, which is not replaced under any name.
 
     Raises
     ------
     UsageError
-        A destination exists and `force` is false, or it is not a file.
+        A destination exists and `force` is false, or it is not a file, or it is `source`.
     OSError
         The folder is missing or cannot be written to.
     """
 
-    def __init__(self, path: Path, *, force: bool) -> None:
+    def __init__(self, path: Path, *, force: bool, source: os.stat_result | None = None) -> None:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder: OUT is the name of a file")
         self._path = path
         self._metadata = metadata_path(path)
         self._force = force
+        self._source = source
         self._sha256 = hashlib.sha256()
         self._refuse_to_overwrite()
         self._temporary: list[Path] = []
@@ -90,7 +96,8 @@ class ReleaseFiles:
         try:
             table.replace(self._path)
         except BaseException:
-            self._metadata.unlink()
+            if table.exists():  # an interrupt can also come when it has its name
+                self._metadata.unlink()
             raise
         _folder_to_disk(self._path.parent)
         return document
@@ -104,6 +111,9 @@ class ReleaseFiles:
         for path in (self._path, self._metadata):
             if not os.path.lexists(path):
                 continue
+            if self._source and path.exists() and os.path.samestat(path.stat(), self._source):
+                name = "OUT" if path is self._path else "the metadata of OUT"
+                raise UsageError(f"{name} is IN: the exact table would be lost")
             if not self._force:
                 raise UsageError(f"{path} exists already; --force replaces it")
             if not path.is_file():
@@ -124,8 +134,8 @@ def _give_usual_permissions(*paths: Path) -> None:
 
 
 def _folder_to_disk(folder: Path) -> None:
-    """Make the renames durable, on systems where a folder can be opened."""
-    if os.name == "posix":
+    """Make the renames durable where the system can: both files are in place, so nothing fails."""
+    with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -24,13 +24,15 @@ Parse = Callable[[Sequence[str]], NDArray[Any]]
 
 _BOM = "\ufeff"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
+_LINE_BREAK_BYTES = re.compile(rb"\r\n?|\n")
+_LONGEST_FIELD = 2**24  # characters; Python's own 2**17 is less than a polygon or a document takes
 
 
 class Table:
     """The header and one numeric column of a UTF-8 CSV file.
 
     The byte-order mark and the kind of line break are kept in `prefix` and `line_break`, so that a
-    copy can be written the way the original was.
+    copy can be written the way the original was; `stat` tells which file it is, under any name.
 
     Parameters
     ----------
@@ -50,9 +52,11 @@ class Table:
     def __init__(self, path: Path, column: str) -> None:
         self.column = column
         self.name = path.name
+        # The limit is the process's. It is never lowered, for whoever has raised it further.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
         self._binary = path.open("rb")
         try:
-            self.size = os.fstat(self._binary.fileno()).st_size
+            self.stat = os.fstat(self._binary.fileno())
             text = io.TextIOWrapper(self._binary, encoding="utf-8", newline="")
             first = self._first_line(text)
             self.prefix = _BOM if first.startswith(_BOM) else ""
@@ -113,8 +117,8 @@ class Table:
     def _first_line(self, text: io.TextIOWrapper) -> str:
         try:
             first = next(text, "")
-        except UnicodeDecodeError:
-            raise ContentError("the first line is not UTF-8 text") from None
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error, lines_read=0) from None
         if not first.removeprefix(_BOM).strip():
             raise ContentError("the first line is empty: it should be the header")
         return first
@@ -122,12 +126,11 @@ class Table:
     def _read(self, size: int) -> list[Row]:
         try:
             return list(islice(self._reader, size))
-        except UnicodeDecodeError:  # its own text quotes the bytes
-            line = self._reader.line_num
-            raise ContentError(f"not UTF-8 text, somewhere after line {line}") from None
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error, lines_read=self._reader.line_num) from None
         except csv.Error as error:  # its own texts quote no data
             line = self._reader.line_num
-            raise ContentError(f"line {line} is not well-formed CSV: {error}") from None
+            raise ContentError(f"line {line} cannot be read as CSV: {error}") from None
 
     def _find(self, column: str) -> int:
         times = self.header.count(column)
@@ -135,6 +138,15 @@ class Table:
             problem = "is not in the header" if times == 0 else f"is in the header {times} times"
             raise ContentError(f"column {column!r} {problem} (line 1, case matters)")
         return self.header.index(column)
+
+
+def _not_utf8(error: UnicodeDecodeError, lines_read: int) -> ContentError:
+    """`error`, whose own text quotes the bytes, by line.
+
+    A block of the file is decoded when all whole lines before it are read.
+    """
+    breaks = len(_LINE_BREAK_BYTES.findall(error.object, 0, error.start))
+    return ContentError(f"line {lines_read + breaks + 1} is not UTF-8 text")
 
 
 def _line_of(rows: Sequence[Row], index: int, first_line: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +109,8 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return np.asarray(x), None
     if isinstance(x, (list, tuple, range)):
         return _from_list(x)
+    if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not _is_buffer(x):
+        return _from_list(list(x))
     if hasattr(x, "columns") or hasattr(x, "column_names"):
         raise TypeError(
             f"x must be one column or an array; got a table of type {type(x).__name__}: release its columns"
@@ -126,6 +128,14 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         missing = np.asarray(x.isna(), dtype=np.bool_)
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     return np.asarray(x), None
+
+
+def _is_buffer(x: Any) -> bool:
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _from_list(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
@@ -146,13 +156,16 @@ def _shape_of(x: Any) -> tuple[int, ...]:
         shape.append(len(x))
         if not len(x):
             break
+        if len(shape) > 64:
+            raise TypeError("x must be a list of numbers, or nested lists of one shape; got lists nested without end")
         x = x[0]
     return tuple(shape)
 
 
 def _elements(x: Any, depth: int) -> Iterator[Any]:
     if depth == 0:
-        number = isinstance(x, (int, float, np.integer, np.floating, np.bool_)) and not isinstance(x, np.longdouble)
+        number = isinstance(x, (int, float, np.integer, np.floating, np.bool_))
+        number = number and not isinstance(x, (np.longdouble, np.timedelta64))
         if not (x is None or number):
             raise TypeError(f"x must be {_ACCEPTED}; got a list with {type(x).__name__} in it")
         yield x

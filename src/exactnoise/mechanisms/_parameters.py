@@ -6,14 +6,14 @@ import math
 import struct
 import sys
 from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from exactnoise.accounting import PrivacyBudget
-from exactnoise.accounting.amount import Number, exact, float_up, shown
+from exactnoise.accounting.amount import Number, decimal_context, exact, float_up, shown
 
 __all__ = [
     "check_budget",
@@ -37,11 +37,11 @@ def checked_sensitivity(mechanism: str, sensitivity: Number | None, meaning: str
     return exact(sensitivity, "sensitivity")
 
 
-def one_price(mechanism: str, ways: Mapping[str, tuple[Any, ...]]) -> str:
-    """Which one of the ways of saying the price was taken; `ways` maps a way's words to its values."""
+def one_price(mechanism: str, ways: Mapping[str, tuple[Any, ...]]) -> None:
+    """Check that exactly one of the ways of saying the price is taken; `ways` maps a way's words to its values."""
     begun = [way for way, values in ways.items() if any(value is not None for value in values)]
     if len(begun) == 1 and all(value is not None for value in ways[begun[0]]):
-        return begun[0]
+        return
     said = f"only part of {begun[0]}" if len(begun) == 1 else ", ".join(begun) or "none of them"
     raise TypeError(f"{mechanism} needs exactly one of: {'; '.join(ways)}; got {said}")
 
@@ -89,7 +89,7 @@ def checked_granularity(granularity: Number | None, scale: float) -> int:
 
 
 def checked_nan(nan: float) -> float:
-    if isinstance(nan, (bool, np.bool_)) or not isinstance(nan, (int, float, np.integer, np.floating)):
+    if isinstance(nan, (bool, np.bool_, np.timedelta64)) or not isinstance(nan, (int, float, np.integer, np.floating)):
         raise TypeError(f"nan must be a number, what a NaN in the data counts as, got {nan!r}")
     try:
         replacement = float(nan)
@@ -126,5 +126,5 @@ def least_epsilon(guess: Fraction, fits: Callable[[Fraction], bool]) -> Fraction
 
 def four_digits_up(epsilon: Fraction) -> Fraction:
     """The epsilon rounded up to four significant digits."""
-    context = Context(prec=4, rounding=ROUND_CEILING)
+    context = decimal_context(4, ROUND_CEILING)
     return Fraction(context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))

@@ -1,15 +1,18 @@
 """Sharing tasks out to threads, so that none is still running when it is over, however it ends.
 
-The standard pools lose a thread if Ctrl-C comes while they start or join it. Here that thread would go on writing
-to the caller's array with a key that is being wiped.
+The standard pools and threads wait in ways that a signal's exception can break out of, and then leave a thread
+behind. Here that thread would go on writing to the caller's array with a key that is being wiped. So this module
+keeps to operations that an exception cannot leave half done: counting, adding to a set or a list, and a bare lock.
 """
 
 from __future__ import annotations
 
-import threading
+import itertools
+import time
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 
-__all__ = ["for_each"]
+__all__ = ["for_each", "surely"]
 
 
 def for_each(task: Callable[[int], None], count: int, workers: int) -> None:
@@ -18,8 +21,8 @@ def for_each(task: Callable[[int], None], count: int, workers: int) -> None:
     Raises
     ------
     BaseException
-        The first exception of a task, or what interrupts the caller; no task is started after it, and all have
-        ended when it is raised.
+        The first exception of a task, or what interrupts the caller; no task is started after it, and all have ended
+        when it is raised.
     """
     if workers == 1 or count <= 1:
         for i in range(count):
@@ -28,66 +31,64 @@ def for_each(task: Callable[[int], None], count: int, workers: int) -> None:
     crew = _Crew(task, count)
     try:
         for _ in range(min(workers, count)):
-            threading.Thread(target=crew.work, daemon=True).start()
-        crew.wait_for_end()
+            start_new_thread(crew.work, ())
+        crew.over.acquire()
     finally:
-        crew.dismiss()
-    if crew.failure is not None:
-        raise crew.failure
+        surely(crew.dismiss)
+    if crew.failures:
+        raise crew.failures[0]
+
+
+def surely(action: Callable[[], None]) -> None:
+    """Carry an action through although signals raise exceptions meanwhile; for when one is already on its way out."""
+    while True:
+        try:
+            action()
+        except BaseException:
+            continue
+        return
 
 
 class _Crew:
-    """Tasks, and the threads at work on them, counted by themselves: a thread that starts late finds nothing to do."""
+    """Tasks, and the threads at work on them. A thread that comes late, or is started late, finds nothing to do."""
 
     def __init__(self, task: Callable[[int], None], count: int) -> None:
-        self.failure: BaseException | None = None
+        self.failures: list[BaseException] = []
+        self.over = allocate_lock()  # held until all is done, or something failed
+        self.over.acquire()
         self._task = task
         self._count = count
-        self._next = 0
-        self._finished = 0
-        self._at_work = 0
-        self._stopped = False
-        self._changed = threading.Condition()
+        self._numbers = itertools.count()
+        self._done: set[int] = set()
+        self._at_work: set[int] = set()
+        self._dismissed = False
 
     def work(self) -> None:
-        while (i := self._take()) is not None:
+        for i in self._numbers:
+            if i >= self._count:
+                return
+            self._at_work.add(i)  # first, so that dismiss waits for whoever did not see it
             try:
+                if self._dismissed:
+                    return
                 self._task(i)
+                self._done.add(i)
             except BaseException as error:
-                self._put_down(error)
-            else:
-                self._put_down(None)
-
-    def wait_for_end(self) -> None:
-        with self._changed:
-            while not self._stopped and self._finished < self._count:
-                self._changed.wait()
+                self.failures.append(error)
+                self._dismissed = True
+            finally:
+                self._at_work.discard(i)
+                if self.failures or len(self._done) == self._count:
+                    self._end()
 
     def dismiss(self) -> None:
         """Let nobody begin another task, and wait for those at work; they need milliseconds."""
-        while True:
-            try:
-                with self._changed:
-                    self._stopped = True
-                    while self._at_work:
-                        self._changed.wait()
-                return
-            except KeyboardInterrupt:
-                continue  # the interrupt that is already on its way out will do
+        self._dismissed = True
+        while self._at_work:
+            time.sleep(0.0002)
 
-    def _take(self) -> int | None:
-        with self._changed:
-            if self._stopped or self._next == self._count:
-                return None
-            self._next += 1
-            self._at_work += 1
-            return self._next - 1
-
-    def _put_down(self, error: BaseException | None) -> None:
-        with self._changed:
-            self._at_work -= 1
-            self._finished += 1
-            if error is not None:
-                self.failure = self.failure or error
-                self._stopped = True
-            self._changed.notify_all()
+    def _end(self) -> None:
+        try:
+            self.over.release()
+        except RuntimeError:
+            return  # another thread was as fast

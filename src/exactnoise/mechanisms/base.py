@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -15,11 +15,19 @@ from exactnoise import _native
 from exactnoise._native import PENDING, Plan
 from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
-from exactnoise.accounting.amount import Number, text
+from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, read
 from exactnoise.mechanisms._engine import Randomness
-from exactnoise.mechanisms._parameters import check_budget, checked_granularity, checked_nan, power_of_two
+from exactnoise.mechanisms._parameters import (
+    check_budget,
+    checked_alpha,
+    checked_granularity,
+    checked_nan,
+    checked_sensitivity,
+    least_epsilon,
+    power_of_two,
+)
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
 
@@ -95,6 +103,7 @@ class AdditiveMechanism(Mechanism):
     """A mechanism that releases x plus noise, rounded once and exactly to a public grid."""
 
     _family: ClassVar[Family]
+    _sensitivity_means: ClassVar[str]
     sensitivity: Fraction
     #: The noise's scale in the data's units: a double, at least the exact value that the parameters ask for.
     scale: float
@@ -160,6 +169,64 @@ class AdditiveMechanism(Mechanism):
             In the data's units; it covers the rounding to the grid.
         """
 
+    @classmethod
+    def from_accuracy(
+        cls,
+        *,
+        half_width: Number,
+        sensitivity: Number | None = None,
+        alpha: float = 0.05,
+        delta: Number | None = None,
+    ) -> Self:
+        """Return the mechanism of least epsilon that keeps a value within `half_width` with probability 1 - alpha.
+
+        Parameters
+        ----------
+        half_width : number
+            In the data's units; for integer noise what counts is the whole number below it.
+        sensitivity : number
+            As in the constructor.
+        alpha : float
+            As in `half_width`: 0.05 means 95 %.
+        delta : number
+            As in the constructor, for Gaussian noise only.
+
+        Returns
+        -------
+        AdditiveMechanism
+            Of the class it is called on. Its epsilon is rounded up to four significant digits.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter is missing or not allowed, or no noise is small enough.
+        """
+        target = exact(half_width, "half_width", positive=cls._family != "discrete-laplace")
+        exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, cls._sensitivity_means)
+        price: dict[str, Fraction] = {}
+        if ("epsilon", "delta") in cls.priced_by:
+            if delta is None:
+                name = f"{cls.__name__}.from_accuracy"
+                raise TypeError(f"{name} needs delta, the probability that belongs to epsilon; such as 1e-6")
+            price["delta"] = exact(delta, "delta", below=1, least=LEAST_DELTA)
+        elif delta is not None:
+            raise TypeError(f"delta is for Gaussian noise: {cls.__name__} has a guarantee without it")
+        build: Callable[..., Self] = cls
+
+        def fits(epsilon: Fraction) -> bool:
+            mechanism = build(sensitivity=exact_sensitivity, epsilon=epsilon, **price)
+            return Fraction(mechanism.half_width(alpha)) <= target
+
+        guess = cls._epsilon_guess(target, exact_sensitivity, checked_alpha(alpha), price.get("delta"))
+        return build(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits), **price)
+
+    @classmethod
+    @abstractmethod
+    def _epsilon_guess(
+        cls, half_width: Fraction, sensitivity: Fraction, alpha: float, delta: Fraction | None
+    ) -> Fraction:
+        """An epsilon that is at most a little too small for the half width."""
+
     def interval(self, value: npt.ArrayLike, alpha: float = 0.05) -> tuple[Any, Any]:
         """Return the interval that holds the true value with probability at least 1 - alpha.
 
@@ -197,12 +264,12 @@ class AdditiveMechanism(Mechanism):
         budget : PrivacyBudget or None
             What pays. None says aloud that the accounting is done elsewhere.
         out : ndarray, optional
-            Where to write; it may be `x` itself. If anything fails, all of it is set to 0.
+            Where to write; it may be `x` itself. If anything fails once the budget has paid, all of it is set to 0.
         workers : int
             Threads that share the work; the GIL is released.
         randomness : {"chacha20", "os"}
-            "chacha20" expands fresh keys of the operating system; "os" takes every word from it (about a tenth of the
-            speed).
+            "chacha20" expands fresh keys of the operating system; "os" takes every word from it, at about a fifth of
+            the speed.
         label : str, optional
             For the budget's history.
 
@@ -219,7 +286,8 @@ class AdditiveMechanism(Mechanism):
         BudgetExceeded
             The budget does not have `cost` left; nothing is spent and nothing drawn.
         EntropyError
-            The operating system gives no random bytes; nothing is written.
+            The operating system gives no random bytes: nothing is released, `out` is zeroed, and the spend stands, as
+            after anything that goes wrong once the budget has been asked.
 
         Notes
         -----
@@ -230,7 +298,7 @@ class AdditiveMechanism(Mechanism):
         _engine.check_randomness(randomness)
         _engine.check_workers(workers)
         check_budget(budget)
-        if out is None and type(x) in (int, float):
+        if out is None and type(x) in (int, float, np.int64, np.float64):
             return self._release_number(x, budget, label)
 
         lanes = read(x)
@@ -240,28 +308,31 @@ class AdditiveMechanism(Mechanism):
             result = np.empty(lanes.values.shape, dtype)
         else:
             _engine.check_out(out, lanes, dtype)
-            result = out
+            result = np.asarray(out)  # without the ways of a subclass
         if budget is not None:
             budget.spend(self, label=label)
         _engine.release_lanes(plan, self._ideal(), lanes, result, workers=int(workers), randomness=randomness)
         if out is None and lanes.scalar:
             return result.item() if lanes.scalar == "python" else result[()]
-        return result
+        return result if out is None else out
 
-    def _release_number(self, x: float | int, budget: PrivacyBudget | None, label: str | None) -> float | int:
-        """One Python number, without the arrays: the words come straight from the operating system."""
-        is_integer = type(x) is int
+    def _release_number(self, x: Any, budget: PrivacyBudget | None, label: str | None) -> Any:
+        """One number, without the arrays: the words come straight from the operating system."""
+        is_integer = type(x) in (int, np.int64)
         plan = self._plan(self._form(is_integer, False))
         if budget is not None:
             budget.spend(self, label=label)
         if is_integer:
             x = min(max(x, _INT64_MIN), _INT64_MAX)
         value = plan.release_one(x)
-        if not isinstance(value, tuple):
-            return value
+        if isinstance(value, tuple):
+            value = self._refine_number(x, plan, value)
+        return KERNEL_DTYPES[plan.form][1].type(value) if isinstance(x, np.generic) else value
+
+    def _refine_number(self, x: float | int, plan: Plan, words: tuple[int, int]) -> float | int:
         pending = np.zeros(1, PENDING)
-        pending["word"] = value
-        pending["x"] = np.array([x], np.int64 if is_integer else np.float64).view(np.uint64)
+        pending["word"] = words
+        pending["x"] = np.array([x], KERNEL_DTYPES[plan.form][0]).view(np.uint64)
         return next(refine(self._ideal(), plan.form, pending, fresh_extension()))[1]
 
     def _form(self, is_integer: bool, is_float32: bool) -> Form:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Self
 
 from exactnoise._refine import gaussian_epsilon, gaussian_sigma
 from exactnoise.accounting import PrivacyCost
-from exactnoise.accounting.amount import Number, exact, float_down
+from exactnoise.accounting.amount import Number, decimal_context, exact, float_down
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
-    least_epsilon,
     one_price,
     scale_above,
 )
-from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.base import LEAST_DELTA, AdditiveMechanism
 
 __all__ = ["Gaussian"]
 
@@ -70,6 +68,7 @@ class Gaussian(AdditiveMechanism):
     """
 
     _family = "gaussian"
+    _sensitivity_means = _L2
     priced_by = (("epsilon", "delta"), ("rho",))
 
     def __init__(
@@ -84,13 +83,12 @@ class Gaussian(AdditiveMechanism):
         nan: float = 0.0,
     ) -> None:
         exact_sensitivity = checked_sensitivity("Gaussian", sensitivity, _L2)
-        ways = {"epsilon and delta": (epsilon, delta), "rho": (rho,), "scale": (scale,)}
-        way = one_price("Gaussian", ways)
+        one_price("Gaussian", {"epsilon and delta": (epsilon, delta), "rho": (rho,), "scale": (scale,)})
         price: dict[str, Fraction]
-        if way == "epsilon and delta":
+        if epsilon is not None and delta is not None:
             price = {
-                "epsilon": exact(epsilon, "epsilon"),  # type: ignore[arg-type]
-                "delta": exact(delta, "delta", below=1),  # type: ignore[arg-type]
+                "epsilon": exact(epsilon, "epsilon"),
+                "delta": exact(delta, "delta", below=1, least=LEAST_DELTA),
             }
             if price["epsilon"] > _LARGEST_EPSILON:
                 raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON} with Gaussian noise, got {epsilon!r}")
@@ -98,11 +96,12 @@ class Gaussian(AdditiveMechanism):
                 rounded = _calibrated(price["epsilon"], price["delta"], exact_sensitivity)
             except OverflowError:
                 raise ValueError("the noise would be too large for doubles: raise epsilon or delta") from None
-        elif way == "rho":
-            price = {"rho": exact(rho, "rho")}  # type: ignore[arg-type]
+        elif rho is not None:
+            price = {"rho": exact(rho, "rho")}
             rounded = scale_above(_root_above(exact_sensitivity**2 / (2 * price["rho"])))
         else:
-            price = {"scale": exact(scale, "scale")}  # type: ignore[arg-type]
+            assert scale is not None
+            price = {"scale": exact(scale, "scale")}
             rounded = scale_above(price["scale"])
         self._fix_on_grid(exact_sensitivity, price, rounded, granularity, nan)
         self._fix(_price=price)
@@ -110,46 +109,11 @@ class Gaussian(AdditiveMechanism):
     _price: dict[str, Fraction]
 
     @classmethod
-    def from_accuracy(
-        cls,
-        *,
-        half_width: Number,
-        sensitivity: Number | None = None,
-        delta: Number | None = None,
-        alpha: float = 0.05,
-    ) -> Self:
-        """Return the mechanism of least epsilon that keeps a value within `half_width` with probability 1 - alpha.
-
-        Parameters
-        ----------
-        half_width : number
-            In the data's units.
-        sensitivity : number
-            As in the constructor.
-        delta : number
-            As in the constructor.
-        alpha : float
-            0.05 means 95 %.
-
-        Returns
-        -------
-        Gaussian
-            Its epsilon is rounded up to four significant digits.
-        """
-        target = exact(half_width, "half_width")
-        if delta is None:
-            raise TypeError("Gaussian.from_accuracy needs delta, the probability that belongs to epsilon; such as 1e-6")
-
-        exact_delta = exact(delta, "delta", below=1)
-        exact_sensitivity = checked_sensitivity("Gaussian", sensitivity, _L2)
-        largest_scale = float_down(target / Fraction(_quantile(alpha)))
-        guess = gaussian_epsilon(largest_scale, exact_delta, exact_sensitivity)
-
-        def fits(epsilon: Fraction) -> bool:
-            mechanism = cls(sensitivity=exact_sensitivity, epsilon=epsilon, delta=exact_delta)
-            return Fraction(mechanism.half_width(alpha)) <= target
-
-        return cls(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits), delta=exact_delta)
+    def _epsilon_guess(
+        cls, half_width: Fraction, sensitivity: Fraction, alpha: float, delta: Fraction | None
+    ) -> Fraction:
+        assert delta is not None
+        return gaussian_epsilon(float_down(half_width / Fraction(_quantile(alpha))), delta, sensitivity)
 
     @cached_property
     def _cost(self) -> PrivacyCost:
@@ -199,5 +163,5 @@ def _root_above(square: Fraction) -> Fraction:
 
 def _digits_up(value: Fraction) -> Fraction:
     """The value rounded up to 20 significant digits: what a price is worth writing down."""
-    context = Context(prec=20, rounding=ROUND_CEILING)
+    context = decimal_context(20, ROUND_CEILING)
     return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

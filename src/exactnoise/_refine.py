@@ -361,9 +361,8 @@ def gaussian_sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) ->
     delta(sigma) = Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D) for sensitivity D
     (Balle & Wang 2018, arXiv 1805.06530, Theorem 8), decreasing in sigma.
     """
-    at = _Directed(_cancellation(delta))
-    cap = _rounded(delta, at.down)
-    return _least_double(lambda sigma: _gaussian_delta_above(epsilon, Fraction(sigma) / sensitivity, at) <= cap)
+    is_private = _privacy_test(delta)
+    return _least_double(lambda sigma: is_private(epsilon, Fraction(sigma) / sensitivity))
 
 
 def gaussian_epsilon(sigma: float, delta: Fraction, sensitivity: Fraction) -> Fraction:
@@ -371,15 +370,28 @@ def gaussian_epsilon(sigma: float, delta: Fraction, sensitivity: Fraction) -> Fr
 
     The inverse of `gaussian_sigma`, on the safe side likewise.
     """
-    at = _Directed(_cancellation(delta))
-    cap = _rounded(delta, at.down)
+    is_private = _privacy_test(delta)
     ratio = Fraction(sigma) / sensitivity
-    return Fraction(_least_double(lambda epsilon: _gaussian_delta_above(Fraction(epsilon), ratio, at) <= cap))
+    return Fraction(_least_double(lambda epsilon: is_private(Fraction(epsilon), ratio)))
 
 
-def _cancellation(delta: Fraction) -> int:
-    """A precision for the difference of two terms that are of the size of delta or larger."""
-    return _FIRST_PRECISION + 2 * max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+def _privacy_test(delta: Fraction) -> Callable[[Fraction, Fraction], bool]:
+    """Whether epsilon and ratio = sigma / sensitivity keep to delta: by bounds, at the least precision that decides."""
+    # At the last one the cancellation of two terms of the size of delta leaves enough; then undecided counts as no.
+    last = _FIRST_PRECISION + 2 * max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+    ladder = [_Directed(bits) for bits in (128, 256, 512, 1024) if bits < last] + [_Directed(last)]
+    cap = _rounded(delta, ladder[-1].down)
+
+    def is_private(epsilon: Fraction, ratio: Fraction) -> bool:
+        for at in ladder:
+            low, high = _gaussian_delta(epsilon, ratio, at)
+            if high <= cap:
+                return True
+            if low > cap:
+                return False
+        return False
+
+    return is_private
 
 
 def _least_double(suffices: Callable[[float], bool]) -> float:
@@ -397,14 +409,17 @@ def _least_double(suffices: Callable[[float], bool]) -> float:
     return _double(high)
 
 
-def _gaussian_delta_above(epsilon: Fraction, ratio: Fraction, at: _Directed) -> Mpfr:
-    """An upper bound of delta at ratio = sigma / sensitivity."""
+def _gaussian_delta(epsilon: Fraction, ratio: Fraction, at: _Directed) -> Interval:
+    """Bounds of delta at ratio = sigma / sensitivity."""
     near = 1 / (2 * ratio)
     far = epsilon * ratio
-    first = _phi(near - far, at.up, at)
-    second = _phi(-near - far, at.down, at)
-    power = at.down.exp(_rounded(epsilon, at.down))
-    return at.up.sub(first, at.down.mul(power, second))
+    bounds = []
+    for outwards, inwards in ((at.down, at.up), (at.up, at.down)):
+        first = _phi(near - far, outwards, at)
+        second = _phi(-near - far, inwards, at)
+        power = inwards.exp(_rounded(epsilon, inwards))
+        bounds.append(outwards.sub(first, inwards.mul(power, second)))
+    return bounds[0], bounds[1]
 
 
 def _phi(x: Fraction, direction: Any, at: _Directed) -> Mpfr:

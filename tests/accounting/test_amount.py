@@ -8,6 +8,7 @@ import time
 from decimal import Decimal
 from fractions import Fraction
 
+import gmpy2
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -42,7 +43,7 @@ TINY = 5e-324
         (np.float64(0.1), Fraction(1, 10)),
         (np.float32(0.1), Fraction(1, 10)),
         (np.float16(0.1), Fraction(1, 10)),
-        (np.longdouble("0.1"), Fraction(1, 10)),
+        (np.longdouble("0.1"), Fraction(*np.longdouble("0.1").as_integer_ratio())),
         (np.int64(3), Fraction(3)),
         (np.uint8(3), Fraction(3)),
     ],
@@ -84,6 +85,62 @@ def test_refused_values(value):
     assert time.perf_counter() - started < 1
     assert repr(value)[:20] in str(refusal.value)
     assert len(str(refusal.value)) < 250
+
+
+@pytest.mark.parametrize("legacy", [False, "1.13", "1.21"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_print_settings_change_no_amount(kind, legacy):
+    values = [kind(text) for text in ("0.1", "0.1234564", "3.4e4", "6e-5", "2049", "1234.567")]
+    before = [exact(value, "sensitivity") for value in values]
+    with np.printoptions(legacy=legacy, precision=3):
+        assert [exact(value, "sensitivity") for value in values] == before
+        if kind is np.float32:
+            assert before[1] == Fraction("0.1234564")
+    assert [kind(float(amount)) for amount in before] == [kind(float(value)) for value in values]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_the_ends_of_narrow_types(kind):
+    info = np.finfo(kind)
+    for value in (info.max, info.smallest_subnormal, info.tiny):
+        assert kind(float(exact(value, "x"))) == value
+    for value in (kind("inf"), kind("nan")):
+        with pytest.raises(ValueError, match="x must be finite"):
+            exact(value, "x")
+
+
+def test_other_reals_mean_their_exact_value():
+    third = gmpy2.div(gmpy2.mpfr(1, 200), 3)
+    with gmpy2.context(precision=8):
+        assert exact(third, "x") == Fraction(*map(int, third.as_integer_ratio()))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1 << 10**6, Fraction(1, 10**50_000), Fraction(10**50_000, 7), gmpy2.mpq(1, gmpy2.mpz(3) ** 10**6)],
+    ids=["integer", "tiny", "huge", "rational"],
+)
+@pytest.mark.parametrize("price", [False, True])
+def test_lengths_that_would_be_slow(value, price):
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match=r"\Aepsilon must lie between 1e-400 and 1e400 .*, got ") as refusal:
+        exact(value, "epsilon", price=price)
+    assert time.perf_counter() - started < 0.2
+    assert len(str(refusal.value)) < 250
+
+
+def test_prices_may_be_longer_than_parameters():
+    parameter, price = Fraction(2**8000 - 1, 3), Fraction(2**16000 - 1, 7)
+    assert exact(parameter, "x") == parameter
+    assert exact(price, "x", price=True) == price
+    with pytest.raises(ValueError, match=r"ratio of integers below 2\*\*8000"):
+        exact(price, "x")
+
+
+def test_least():
+    assert exact("0.1", "x", least=Fraction(1, 10)) == Fraction(1, 10)
+    with pytest.raises(ValueError, match=r"^x must be at least 0.1, got 0.099$"):
+        exact(0.099, "x", least=Fraction(1, 10))
 
 
 def test_integers_that_python_does_not_print():

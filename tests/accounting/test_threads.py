@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from contextlib import nullcontext
 
 import pytest
 
@@ -15,12 +15,20 @@ THREADS = 16
 ROUNDS = 200
 
 
-class SlowLog(list):
+class SlowLog(dict):
     """Holds a thread between the check and the entry that makes the spend visible."""
 
-    def append(self, entry):
+    def setdefault(self, number, entry):
         time.sleep(0.0002)
-        super().append(entry)
+        return super().setdefault(number, entry)
+
+
+class CarelessLog(SlowLog):
+    """Takes every entry, also where another one was recorded since the check."""
+
+    def setdefault(self, number, entry):
+        super().setdefault(number, entry)
+        return entry
 
 
 def race(round_of_budgets, act):
@@ -45,13 +53,12 @@ def race(round_of_budgets, act):
     return [len(winners) for winners in wins]
 
 
-def last_units(rounds, *, slow):
+def last_units(rounds, *, log=dict):
     budgets = []
     for _ in range(rounds):
         budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
         budget.spend(PrivacyCost(epsilon=0.9))
-        if slow:
-            budget._log = SlowLog(budget._log)
+        budget._log = log(budget._log)
         budgets.append(budget)
     return budgets
 
@@ -64,10 +71,10 @@ def split_the_last(budget):
     budget.split(1, 1)
 
 
-@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("log", [dict, SlowLog])
 @pytest.mark.parametrize("act", [spend_the_last, split_the_last])
-def test_exactly_one_thread_wins(act, slow):
-    budgets = last_units(ROUNDS, slow=slow)
+def test_exactly_one_thread_wins(act, log):
+    budgets = last_units(ROUNDS, log=log)
     assert race(budgets, act) == [1] * ROUNDS
     for budget in budgets:
         assert budget.spent == budget.total
@@ -75,10 +82,8 @@ def test_exactly_one_thread_wins(act, slow):
 
 
 @pytest.mark.parametrize("act", [spend_the_last, split_the_last])
-def test_the_race_catches_a_budget_without_its_lock(act):
-    budgets = last_units(20, slow=True)
-    for budget in budgets:
-        budget._lock = nullcontext()
+def test_the_race_catches_a_budget_that_does_not_compare(act):
+    budgets = last_units(20, log=CarelessLog)
     assert max(race(budgets, act)) > 1
 
 
@@ -87,3 +92,63 @@ def test_no_spend_is_lost():
     race([budget] * 100, lambda b: b.spend(PrivacyCost(epsilon=1)))
     assert budget.spent == budget.total
     assert len(budget.history) == THREADS * 100
+
+
+class InterruptingLog(dict):
+    """Spends once more, as a signal handler or a finalizer would, between a check and its entry."""
+
+    def setdefault(self, number, entry):
+        if self.interruption is not None:
+            interruption, self.interruption = self.interruption, None
+            interruption()
+        return super().setdefault(number, entry)
+
+
+def interrupted(amount):
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
+    budget._log = InterruptingLog()
+    budget._log.interruption = lambda: budget.spend(PrivacyCost(epsilon=amount), label="inner")
+    return budget
+
+
+def test_a_spend_within_a_spend_counts():
+    budget = interrupted(0.25)
+    budget.spend(PrivacyCost(epsilon=0.75), label="outer")
+    assert budget.spent == budget.total
+    assert [entry.label for entry in budget.history] == ["inner", "outer"]
+
+
+def test_a_spend_within_a_spend_cannot_overspend():
+    budget = interrupted(0.25)
+    with pytest.raises(BudgetExceeded):
+        budget.spend(PrivacyCost(epsilon=0.8))
+    assert budget.spent == PrivacyCost(epsilon=0.25)
+
+
+def test_a_spend_within_a_split_is_left_out_of_the_parts():
+    budget = interrupted(0.25)
+    halves = budget.split(1, 1)
+    assert [half.total for half in halves] == [PrivacyCost(epsilon=0.375)] * 2
+    assert budget.spent == budget.total
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer on this system")
+def test_signal_handlers_spend_while_their_thread_does():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=10**6)
+    spends = []
+
+    def spend(*_):
+        budget.spend(PrivacyCost(epsilon="1/3"))
+        spends.append(1)
+
+    previous = signal.signal(signal.SIGALRM, spend)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            spend()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert budget.spent == len(spends) * PrivacyCost(epsilon="1/3")
+    assert len(budget.history) == len(spends)

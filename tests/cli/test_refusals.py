@@ -250,6 +250,19 @@ def test_failing_renames_leave_nothing(noise, monkeypatch, failing):
     assert calls == ["out.csv.release.json", "out.csv"][:failing]  # the table comes last
 
 
+def test_interrupt_right_after_the_last_rename_leaves_both(noise, monkeypatch):
+    replace = Path.replace
+
+    def late(source, target):
+        replace(source, target)
+        if target.name == "out.csv":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", late)
+    outcome = noise(GOOD)
+    assert (outcome.code, outcome.files) == (130, ["in.csv", "out.csv", "out.csv.release.json"])
+
+
 def test_parameters_are_checked_before_the_table_is_opened(noise):
     refused(noise(None, epsilon="0"), 2, "epsilon")
 

@@ -26,7 +26,6 @@ _LARGEST_EXPONENT = 400
 _MOST_PLACES = 2000
 # The same for ratios and integers, with room for every decimal number above.
 _MOST_BITS = 8000
-_LARGEST = Fraction(10**_LARGEST_EXPONENT)
 # A price is a ratio of two parameters, or a share of such prices.
 _MOST_BITS_OF_PRICES = 3 * _MOST_BITS
 _RATIO = re.compile(r"\s*([+-]?[0-9]{1,1000})\s*/\s*([0-9]{1,1000})\s*")
@@ -64,8 +63,7 @@ def exact(
     least : Fraction, optional
         A lower limit, itself allowed.
     price : bool
-        The amount may be a price, computed from parameters: ratios are allowed three times the
-        length, and any size within it.
+        The amount may be a price, computed from parameters: a ratio may be three times as long.
 
     Returns
     -------
@@ -77,7 +75,8 @@ def exact(
         `value` is not a number: a bool, None, a complex number, an array.
     ValueError
         `value` is NaN, infinite, negative, zero where that is not allowed, not below `below`,
-        below `least`, malformed text, outside 1e-400 to 1e400, or thousands of digits long.
+        below `least`, malformed text, a decimal number outside 1e-400 to 1e400, or thousands of
+        digits long.
 
     Examples
     --------
@@ -87,7 +86,8 @@ def exact(
     Fraction(1, 11)
     """
     amount = value if type(value) is Fraction else _fraction(value, name)
-    if not _is_manageable(amount, price):
+    longest = _MOST_BITS_OF_PRICES if price else _MOST_BITS
+    if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > longest:
         raise _out_of_range(value, name)
     if amount < 0 or (positive and not amount) or (below is not None and amount >= below):
         allowed = "a positive number" if positive else "zero or a positive number"
@@ -155,14 +155,6 @@ def _shortest_text(value: float, narrow: str) -> str:
         if back == value:
             return shortened
     return float.__repr__(value)
-
-
-def _is_manageable(amount: Fraction, price: bool) -> bool:
-    """Whether arithmetic with it is quick."""
-    bits = max(amount.numerator.bit_length(), amount.denominator.bit_length())
-    if price:
-        return bits <= _MOST_BITS_OF_PRICES
-    return bits <= _MOST_BITS and (not amount or 1 / _LARGEST <= abs(amount) <= _LARGEST)
 
 
 def _from_decimal_text(decimal_text: str, value: object, name: str) -> Fraction:

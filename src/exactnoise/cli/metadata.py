@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 
 def _amount(value: Number | None) -> str | None:
-    return None if value is None else text(exact(value, "amount", positive=False))
+    return None if value is None else text(exact(value, "amount", positive=False, price=True))
 
 
 def _exact_pair(value: int | float | Fraction) -> dict[str, str]:

@@ -29,7 +29,10 @@ from exactnoise.mechanisms._parameters import (
     power_of_two,
 )
 
-__all__ = ["AdditiveMechanism", "Mechanism"]
+__all__ = ["LEAST_DELTA", "AdditiveMechanism", "Mechanism"]
+
+#: The least delta of Gaussian noise: calibration works with as many digits as delta has zeros.
+LEAST_DELTA = Fraction(1, 10**300)
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 

@@ -280,7 +280,7 @@ def test_nothing_is_drawn_before_the_output_is_known_to_be_possible(noise, monke
 def test_json_errors(noise):
     outcome = noise(b"site,visits\na,73195264x\n", "--json")
     assert outcome.json == {
-        "error": "line 2, column 'visits': not a whole number",
+        "error": "line 2, column 'visits': not a whole number (for real numbers say --mechanism laplace)",
         "exit_code": 4,
     }
     assert noise(GOOD, "--json", epsilon="0").json["exit_code"] == 2

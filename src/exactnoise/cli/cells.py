@@ -56,7 +56,7 @@ def parse_integers(cells: Sequence[str], missing: int) -> NDArray[np.int64]:
     for index, cell in enumerate(cells):
         value = missing if cell.strip().lower() in _MISSING else _whole_number(cell)
         if value is None:
-            raise CellError(index, "a whole number")
+            raise CellError(index, "a whole number (for real numbers say --mechanism laplace)")
         values[index] = min(max(value, _INT64.min), _INT64.max)
     return values
 

@@ -42,7 +42,7 @@ def refused(outcome, code, *words):
         ({"output": None}, ["--output"]),
         ({"delta": "1e-6"}, ["--delta", "gaussian"]),
         ({"mechanism": "laplace", "delta": "1e-6"}, ["--delta", "gaussian"]),
-        ({"mechanism": "gaussian"}, ["delta"]),
+        ({"mechanism": "gaussian"}, ["--delta: gaussian needs one"]),
         ({"mechanism": "gaussian", "delta": "1"}, ["delta"]),
         ({"mechanism": "cauchy"}, ["cauchy", "laplace"]),
         ({"granularity": "2"}, ["--granularity"]),

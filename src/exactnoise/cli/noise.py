@@ -176,6 +176,8 @@ def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, 
     """What draws the noise, and what turns the column's cells into its input."""
     if args.delta is not None and args.mechanism != "gaussian":
         raise UsageError(f"--delta: {args.mechanism} has no delta; it is for --mechanism gaussian")
+    if args.delta is None and args.mechanism == "gaussian":
+        raise UsageError("--delta: gaussian needs one, the probability that belongs to epsilon; such as 1e-6")
     parameters = {"sensitivity": args.sensitivity, "epsilon": args.epsilon}
     parse: Parse
     if args.mechanism == "discrete-laplace":

@@ -103,7 +103,10 @@ class ReleaseFiles:
         return document
 
     def _create(self) -> BinaryIO:
-        handle, name = tempfile.mkstemp(prefix=f".{self._path.name}.", suffix=".partial", dir=self._path.parent)
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{self._path.name}.", suffix=".partial", dir=self._path.parent)
+        except OSError as error:  # with the name that the user knows
+            raise type(error)(error.errno, error.strerror, str(self._path)) from None
         self._temporary.append(Path(name))
         return os.fdopen(handle, "wb")
 

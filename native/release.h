@@ -17,7 +17,7 @@
 typedef enum {
     EN_FROM_KEY,    /* ChaCha20 under a key of 32 fresh random bytes, used for this range only; block b of the range has
                        its own counters, so that a range may be continued */
-    EN_FROM_SYSTEM, /* the operating system, word for word */
+    EN_FROM_SYSTEM, /* the operating system, with no cipher */
     EN_FROM_WORDS   /* an array, for tests: word i belongs to sample i of the range */
 } en_origin;
 

@@ -9,7 +9,7 @@ PrivacyCost(epsilon='0.5')
 """
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
-from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, UnsupportedInstructionSet
+from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
 from exactnoise.mechanisms import DiscreteLaplace, Gaussian, Laplace
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "ExactNoiseError",
     "Gaussian",
     "Laplace",
+    "MissingExtra",
     "PrivacyBudget",
     "PrivacyCost",
     "UnsupportedInstructionSet",

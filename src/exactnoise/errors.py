@@ -18,6 +18,7 @@ __all__ = [
     "BudgetExceeded",
     "EntropyError",
     "ExactNoiseError",
+    "MissingExtra",
     "UnsupportedInstructionSet",
     "raise_for_status",
 ]
@@ -40,8 +41,11 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
     spent, remaining : PrivacyCost or None
         The state of the budget at the refusal. They add up to its total.
     largest_epsilon : Fraction or None
-        The largest epsilon that would have fitted; None when the budget is counted in rho
-        (then ``remaining.rho`` is the largest rho).
+        The largest epsilon at which it would have fitted; None when nothing fits, and for what is
+        priced by rho (then ``remaining.rho`` is the largest).
+    scale : float or None
+        The scale of the refused mechanism's noise at the largest price that fits; for a bare cost,
+        that of noise for a sensitivity of 1.
 
     Notes
     -----
@@ -56,12 +60,35 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
         spent: PrivacyCost | None = None,
         remaining: PrivacyCost | None = None,
         largest_epsilon: Fraction | None = None,
+        scale: float | None = None,
     ) -> None:
         super().__init__(message)
         self.requested = requested
         self.spent = spent
         self.remaining = remaining
         self.largest_epsilon = largest_epsilon
+        self.scale = scale
+
+
+class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818
+    """A part of the package needs a library that is installed only on request.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it.
+    library : str
+        Its name.
+    extra : str
+        The extra of this package that brings it.
+    """
+
+    def __init__(self, purpose: str, library: str, extra: str) -> None:
+        super().__init__(f'{purpose} need {library}: pip install "exactnoise[{extra}]"')
+        self._parts = (purpose, library, extra)
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
+        return type(self), self._parts
 
 
 class EntropyError(ExactNoiseError, OSError):

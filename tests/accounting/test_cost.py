@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactnoise.accounting import PrivacyCost
+from exactnoise.accounting import PrivacyCost, disjoint, pure_rho
 
 amounts = st.fractions(0, 10**6) | st.decimals(0, 1000).map(Fraction)
 deltas = st.fractions(0, 1)
@@ -123,3 +123,51 @@ def test_repr_is_readable():
     assert repr(PrivacyCost(epsilon=0.1)) == "PrivacyCost(epsilon='0.1')"
     cost = PrivacyCost(epsilon="1/7", delta=1e-6, rho=0.01)
     assert repr(cost) == "PrivacyCost(epsilon='1/7', delta='1e-6', rho='0.01')"
+
+
+def test_the_rho_that_a_pure_cost_implies():
+    assert PrivacyCost(epsilon=1).implied_rho == pure_rho(1)
+    assert PrivacyCost(epsilon=1, rho="0.1").implied_rho == Fraction(1, 10)
+    assert PrivacyCost(epsilon=1, delta=1e-9).implied_rho is None
+    assert PrivacyCost(epsilon=1, delta=1e-9, rho=1).implied_rho == 1
+    assert PrivacyCost(epsilon=0).implied_rho == 0
+
+
+PARTS = [
+    PrivacyCost(epsilon="0.5", delta=1e-9, rho="0.1"),
+    PrivacyCost(epsilon="0.2", delta=1e-6, rho="0.3"),
+    PrivacyCost(epsilon="0.4", rho="0.2"),
+]
+
+
+def test_disjoint_parts():
+    assert disjoint(PARTS, neighbors="add-remove") == PrivacyCost(epsilon="0.5", delta=1e-6, rho="0.3")
+    assert disjoint(PARTS, neighbors="replace-one") == PrivacyCost(epsilon="0.9", delta="1.001e-6", rho="0.5")
+    mixed = [*PARTS, PrivacyCost(rho=1)]
+    assert disjoint(mixed, neighbors="add-remove") == PrivacyCost(rho=1)
+    assert disjoint(mixed, neighbors="replace-one") == PrivacyCost(rho="1.3")
+    for neighbors in ("add-remove", "replace-one"):
+        assert disjoint(PARTS[:1], neighbors=neighbors) == PARTS[0]
+        with pytest.raises(TypeError, match="no currency in common"):
+            disjoint([PrivacyCost(epsilon=1), PrivacyCost(rho=1)], neighbors=neighbors)
+        with pytest.raises(ValueError, match="at least one part"):
+            disjoint([], neighbors=neighbors)
+    for neighbors in ("replace", None, ["add-remove"]):
+        with pytest.raises(ValueError, match="neighbors must be 'add-remove' or 'replace-one'"):
+            disjoint(PARTS, neighbors=neighbors)
+    assert disjoint([PrivacyCost(epsilon=1, delta="0.7")] * 3, neighbors="replace-one").delta == 1
+
+
+def test_equal_parts_keep_what_is_known_of_their_loss():
+    part = PrivacyCost(epsilon="0.5")
+    assert disjoint([part] * 5, neighbors="add-remove").losses == part.losses
+    assert disjoint((part for _ in range(5)), neighbors="replace-one").losses == (2 * part).losses
+
+
+@given(st.lists(costs_in_both, min_size=1, max_size=6))
+def test_disjoint_lies_between_the_largest_and_the_sum(parts):
+    largest, two = disjoint(parts, neighbors="add-remove"), disjoint(parts, neighbors="replace-one")
+    for name in ("epsilon", "delta", "rho"):
+        amounts = sorted(getattr(part, name) for part in parts)
+        assert getattr(largest, name) == amounts[-1]
+        assert getattr(two, name) == min(sum(amounts[-2:]), 1 if name == "delta" else math.inf)

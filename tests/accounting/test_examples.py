@@ -6,10 +6,12 @@ import doctest
 
 import pytest
 
-from exactnoise.accounting import amount, budget, convert, cost
+from exactnoise.accounting import amount, budget, capacity, compose, convert, cost, gaussian, laplace, rdp, zcdp
+
+MODULES = [amount, budget, capacity, compose, convert, cost, gaussian, laplace, rdp, zcdp]
 
 
-@pytest.mark.parametrize("module", [amount, budget, convert, cost], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -16,7 +16,17 @@ import sys
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["Number", "approximately", "decimal_context", "exact", "float_down", "float_up", "shown", "text"]
+__all__ = [
+    "Number",
+    "approximately",
+    "decimal_context",
+    "exact",
+    "float_down",
+    "float_up",
+    "from_text",
+    "shown",
+    "text",
+]
 
 Number = int | float | Decimal | Fraction | str
 
@@ -29,6 +39,11 @@ _MOST_BITS = 8000
 # A price is a ratio of two parameters, or a share of such prices.
 _MOST_BITS_OF_PRICES = 3 * _MOST_BITS
 _RATIO = re.compile(r"\s*([+-]?[0-9]{1,1000})\s*/\s*([0-9]{1,1000})\s*")
+# What `text` writes: an exponent has at most five digits there.
+_WRITTEN = re.compile(
+    r"(?P<decimal>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]{1,5})?)|(?P<numerator>-?[0-9]+)/(?P<denominator>0*[1-9][0-9]*)",
+    re.ASCII,
+)
 _LONGEST_SHOWN = 60
 _LONGEST_DECIMAL = 28
 # The floating types narrower than Python's, by NumPy's names, as struct formats.
@@ -273,6 +288,30 @@ def text(value: Fraction) -> str:
     if value < 0:
         decimal = "-" + decimal
     return decimal if len(decimal) <= max(_LONGEST_DECIMAL, len(ratio)) else ratio
+
+
+def from_text(written: str, name: str) -> Fraction:
+    """Return the fraction that `text` wrote: of any length, for sums grow with every price added.
+
+    Parameters
+    ----------
+    written : str
+    name : str
+        The amount's name, for the message.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is not a text that `text` writes.
+    """
+    if not isinstance(written, str):
+        raise TypeError(f"{name} must be text, got {shown(written)}")
+    match = _WRITTEN.fullmatch(written)
+    if match is None:
+        raise ValueError(f"{name} must be a decimal number or a ratio, got {shown(written)}")
+    # Decimal reads and gives integers of any length; int(str) stops at 4300 digits.
+    decimal = Decimal(match["decimal"]) if match["decimal"] else Decimal(match["numerator"])
+    return Fraction(decimal) / (int(Decimal(match["denominator"])) if match["denominator"] else 1)
 
 
 def _decimal_places(denominator: int) -> int | None:

@@ -1,27 +1,23 @@
-"""A budget in memory: exact basic composition with a hard cap, safe between threads."""
+"""A budget in memory: exact composition with a hard cap, safe between threads."""
 
 from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_UP
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, SupportsIndex
+from typing import Any, NoReturn, Self, SupportsIndex
 
+from exactnoise.accounting import state
 from exactnoise.accounting.amount import Number, approximately, exact
-from exactnoise.accounting.cost import PrivacyCost
-from exactnoise.accounting.fitting import M, Priced, choose_parameters, most_accurate_within
-from exactnoise.errors import BudgetExceeded
+from exactnoise.accounting.convert import checked_whole
+from exactnoise.accounting.cost import Neighbors, PrivacyCost
+from exactnoise.accounting.fitting import M, Priced, fitted
+from exactnoise.accounting.refusal import refusal
+from exactnoise.accounting.terms import Method, Terms
 
 __all__ = ["PrivacyBudget", "Spend"]
-
-Neighbors = Literal["add-remove", "replace-one"]
-Method = Literal["basic", "zcdp"]
-_NEIGHBORS: dict[Neighbors, str] = {
-    "add-remove": "one unit more or fewer, so that the number of units is secret",
-    "replace-one": "one unit replaced by another, so that the number of units is public",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +53,9 @@ class PrivacyBudget:
     rho : number
         The cap, when it is counted in zCDP. Exactly one of `epsilon` and `rho` must be given.
     method : {"basic", "zcdp"}, optional
-        The composition rule: "basic" adds epsilons and deltas up, "zcdp" adds rhos up. It must be
-        said when `delta` is given, and is then "basic" in this version; otherwise it follows from
-        the other parameters.
+        The composition rule: "basic" adds epsilons and deltas up; "zcdp" adds rhos up, in a budget
+        of `epsilon` and `delta` to the largest rho that proves them (`zcdp_rho`). It must be said
+        when `delta` is given; otherwise it follows from the other parameters.
 
     Raises
     ------
@@ -74,7 +70,8 @@ class PrivacyBudget:
     private, or rho-zCDP, also when each next mechanism and its parameters are chosen after seeing
     the earlier results: stopping before the sum of epsilons or of deltas exceeds its cap is a
     valid privacy filter (Rogers, Roth, Ullman & Vadhan 2016, arXiv 1605.08294), and so is stopping
-    before the sum of rhos does (Feldman & Zrnic 2021, arXiv 2008.11193).
+    before the sum of rhos does (Feldman & Zrnic 2021, arXiv 2008.11193, Remark 4.4). What costs a
+    bare epsilon counts in rho as `pure_rho` says.
 
     *Exactness.* Amounts are fractions of the typed decimal text: ten spends of 0.1 fit in 1, seven
     of "1/7" too, and after that not even 5e-324.
@@ -92,16 +89,7 @@ class PrivacyBudget:
     PrivacyCost(epsilon='0.3')
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_currency",
-        "_log",
-        "_method",
-        "_neighbors",
-        "_pid",
-        "_total",
-        "_unit",
-    )
+    __slots__ = ("__weakref__", "_log", "_pid", "_terms")
 
     def __init__(
         self,
@@ -113,45 +101,54 @@ class PrivacyBudget:
         rho: Number | None = None,
         method: Method | None = None,
     ) -> None:
-        self._neighbors = _checked_neighbors(neighbors)
-        self._unit = _checked_unit(unit)
-        cap = _checked_cap(epsilon, delta, rho)
-        self._method = _checked_method(method, cap)
-        self._currency = tuple(cap)
-        self._total = tuple(cap.values())
+        self._start(Terms.checked(neighbors, unit, epsilon, delta, rho, method))
+
+    def _start(self, terms: Terms) -> None:
+        self._terms = terms
         # Each entry with the sums after it, by its number: see `_record`.
         self._log: dict[int, tuple[Spend, tuple[Fraction, ...]]] = {}
         self._pid = os.getpid()
 
+    @classmethod
+    def _on(cls, terms: Terms) -> Self:
+        budget = cls.__new__(cls)
+        budget._start(terms)
+        return budget
+
     @property
     def neighbors(self) -> Neighbors:
         """The neighbouring relation."""
-        return self._neighbors
+        return self._terms.neighbors
 
     @property
     def unit(self) -> str:
         """Whose data the budget protects."""
-        return self._unit
+        return self._terms.unit
 
     @property
     def method(self) -> Method:
         """The composition rule."""
-        return self._method
+        return self._terms.method
+
+    @property
+    def guarantee(self) -> PrivacyCost:
+        """What holds for everything released against the budget: (epsilon, delta), or rho."""
+        return self._terms.guarantee
 
     @property
     def total(self) -> PrivacyCost:
-        """The cap; always exactly ``spent + remaining``."""
-        return self._as_cost(self._total)
+        """The cap in the currency that is counted; always exactly ``spent + remaining``."""
+        return self._terms.as_cost(self._terms.cap)
 
     @property
     def spent(self) -> PrivacyCost:
-        """The exact sum of what was charged, in the budget's currency."""
-        return self._as_cost(self._sums())
+        """The exact sum of what was charged, in the currency that is counted."""
+        return self._terms.as_cost(self._sums())
 
     @property
     def remaining(self) -> PrivacyCost:
-        """What is left, exactly, in the budget's currency."""
-        return self._as_cost(self._left(self._sums()))
+        """What is left, exactly, in the currency that is counted."""
+        return self._terms.as_cost(self._left(self._sums()))
 
     @property
     def history(self) -> tuple[Spend, ...]:
@@ -181,15 +178,15 @@ class PrivacyBudget:
             The price is zero.
         """
         cost, mechanism = _cost_of(what)
-        price = self._price(cost)
+        price = self._terms.price(cost)
         entry = Spend(label, cost, mechanism)
         self._check_process()
         while True:
             number = len(self._log)
             before = self._sums(number)
             after = tuple(map(operator.add, before, price))
-            if not all(map(operator.le, after, self._total)):
-                raise self._exceeded(price, before)
+            if not all(map(operator.le, after, self._terms.cap)):
+                raise refusal(self._terms, before, price, what)
             if self._record(number, entry, after):
                 return
 
@@ -222,21 +219,16 @@ class PrivacyBudget:
         ValueError
             `times` is not a whole number >= 1.
         """
-        times = _checked_times(times)
-        chosen = choose_parameters(mechanism, self._currency, params)
+        times = checked_whole(times, "times")
         sums = self._sums()
-        left = zip(self._currency, self._left(sums), strict=True)
-        share = {name: amount / times for name, amount in left}
-        convert = "rho" in share and chosen == ("epsilon",)
-        if not all(share[name] for name in (("rho",) if convert else chosen)):
-            raise self._exceeded(None, sums)
-        if convert:
-            return most_accurate_within(share["rho"], mechanism, params)
-        fitted = mechanism(**params, **{name: share[name] for name in chosen})
-        price = self._price(fitted.cost)
+        share = {name: amount / times for name, amount in zip(self._terms.currency, self._left(sums), strict=True)}
+        fit = fitted(mechanism, params, share)
+        if fit is None:
+            raise refusal(self._terms, sums)
+        price = self._terms.price(fit.cost)
         if any(map(operator.gt, price, share.values())):
-            raise self._exceeded(tuple(times * amount for amount in price), sums)
-        return fitted
+            raise refusal(self._terms, sums, tuple(times * amount for amount in price))
+        return fit
 
     def split(self, *weights: Number) -> tuple[PrivacyBudget, ...]:
         """Divide what remains among new budgets and charge all of it here at once.
@@ -274,15 +266,64 @@ class PrivacyBudget:
             sums = self._sums(number)
             left = self._left(sums)
             if not left[0]:
-                raise self._exceeded(None, sums)
-            children = tuple(self._child(tuple(amount * part / whole for amount in left)) for part in parts)
-            entry = Spend(f"split into {len(parts)}", self._as_cost(left), None)
-            if self._record(number, entry, self._total):
+                raise refusal(self._terms, sums)
+            shares = (tuple(amount * part / whole for amount in left) for part in parts)
+            children = tuple(self._on(self._terms.part(share)) for share in shares)
+            entry = Spend(f"split into {len(parts)}", self._terms.as_cost(left), None)
+            if self._record(number, entry, self._terms.cap):
                 return children
 
-    def _child(self, amounts: tuple[Fraction, ...]) -> PrivacyBudget:
-        cap = {n: amount for n, amount in zip(self._currency, amounts, strict=True) if amount}
-        return PrivacyBudget(neighbors=self._neighbors, unit=self._unit, method=self._method, **cap)
+    def to_state(self) -> dict[str, Any]:
+        """Return the terms and the history in JSON's types, so that they can be kept.
+
+        Returns
+        -------
+        dict
+            Amounts are exact decimal texts or ratios; ``"format"`` is the version of the layout.
+        """
+        terms, entries, before = self._terms, [], self._sums(0)
+        for number in range(len(self._log)):
+            spend, after = self._log[number]
+            charged = terms.as_cost(tuple(map(operator.sub, after, before)))
+            entries.append(state.Entry(spend.label, spend.cost, spend.mechanism, charged))
+            before = after
+        return state.written(terms, entries, terms.as_cost(before))
+
+    @classmethod
+    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+        """Return the budget that `to_state` described, having checked it spend by spend.
+
+        Parameters
+        ----------
+        saved : mapping
+            What `to_state` returned, also after a way through JSON.
+
+        Raises
+        ------
+        ValueError
+            The layout is unknown or damaged, the spends do not add up to what is said to be
+            spent, or they exceed the cap.
+
+        Notes
+        -----
+        Two budgets from one state could be spent twice. Whoever keeps states, as a ledger does, must
+        let one live at a time and write its state back before the next one is read.
+        """
+        terms, entries, spent = state.read(saved)
+        budget = cls._on(terms)
+        for number, entry in enumerate(entries):
+            try:
+                price, charged = terms.price(entry.cost), terms.price(entry.charged)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"the saved spend {number} has no price in this budget: {error}") from None
+            after = tuple(map(operator.add, budget._sums(), charged))
+            # More may have been charged than the cost is known to be today.
+            if any(map(operator.lt, charged, price)) or any(map(operator.gt, after, terms.cap)):
+                raise ValueError(f"the saved spend {number} is charged below its cost, or exceeds the budget")
+            budget._record(number, Spend(entry.label, entry.cost, entry.mechanism), after)
+        if budget.spent != spent:
+            raise ValueError("the saved spends do not add up to what is said to be spent")
+        return budget
 
     def _record(self, number: int, entry: Spend, after: tuple[Fraction, ...]) -> bool:
         """Make the entry the log's next, unless another one has become entry `number` meanwhile."""
@@ -295,66 +336,13 @@ class PrivacyBudget:
         return self._log.setdefault(number, ours) is ours
 
     def _sums(self, number: int | None = None) -> tuple[Fraction, ...]:
-        """What is spent after that many entries, by default all, in the order of `_currency`."""
+        """What is spent after that many entries, by default all, in the order of the terms' currency."""
         # Entries are never changed nor removed, so those counted are there.
         number = len(self._log) if number is None else number
-        return self._log[number - 1][1] if number else (Fraction(0),) * len(self._total)
+        return self._log[number - 1][1] if number else (Fraction(0),) * len(self._terms.cap)
 
     def _left(self, sums: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-        return tuple(map(operator.sub, self._total, sums))
-
-    def _as_cost(self, amounts: tuple[Fraction, ...]) -> PrivacyCost:
-        return PrivacyCost.from_exact(**dict(zip(self._currency, amounts, strict=True)))
-
-    def _price(self, cost: PrivacyCost) -> tuple[Fraction, ...]:
-        """Return the cost in the budget's currency, or say why it has no price there."""
-        if self._currency == ("rho",):
-            if cost.rho is None:
-                raise TypeError(
-                    f"{cost!r} has no rho, in which this budget counts; pure_rho(epsilon) of "
-                    "exactnoise.accounting is one that holds for every pure mechanism"
-                )
-            price: tuple[Fraction, ...] = (cost.rho,)
-        elif cost.epsilon is None:
-            raise TypeError(
-                f"{cost!r} has no epsilon, in which this budget counts: Gaussian noise given by "
-                "rho or scale has one only for a stated delta; give it epsilon and delta, or "
-                "count the budget in rho"
-            )
-        elif "delta" in self._currency:
-            price = (cost.epsilon, cost.delta)
-        elif cost.delta:
-            raise TypeError(
-                f"{cost!r} has a delta, but this budget is one of pure differential privacy, where "
-                "no delta is small enough; give the budget a delta, or use a pure mechanism"
-            )
-        else:
-            price = (cost.epsilon,)
-        if not any(price):
-            raise ValueError(f"a spend must cost something, got {cost!r}")
-        return price
-
-    def _exceeded(self, price: tuple[Fraction, ...] | None, sums: tuple[Fraction, ...]) -> BudgetExceeded:
-        """Build the refusal of a price, or of anything at all when nothing remains."""
-        left = self._left(sums)
-        lines = []
-        for i, name in enumerate(self._currency):
-            asked = "" if price is None else f"{approximately(price[i], ROUND_UP)} requested, "
-            spent = f"{approximately(sums[i], ROUND_UP)} of {approximately(self._total[i])} spent"
-            lines.append(f"{name} {asked}{spent}, {approximately(left[i])} remaining")
-        if left[0]:
-            advice = f"the largest {self._currency[0]} that fits is {approximately(left[0])}"
-            if "delta" in self._currency:
-                advice += f", with a delta of at most {approximately(left[1])}"
-        else:
-            advice = "nothing more fits"
-        return BudgetExceeded(
-            f"over budget: {'; '.join(lines)}; {advice}",
-            requested=None if price is None else self._as_cost(price),
-            spent=self._as_cost(sums),
-            remaining=self._as_cost(left),
-            largest_epsilon=left[0] if self._currency[0] == "epsilon" else None,
-        )
+        return tuple(map(operator.sub, self._terms.cap, sums))
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -370,63 +358,10 @@ class PrivacyBudget:
         )
 
     def __repr__(self) -> str:
-        amounts = zip(self._currency, self._left(self._sums()), self._total, strict=True)
+        terms = self._terms
+        amounts = zip(terms.currency, self._left(self._sums()), terms.cap, strict=True)
         left = ", ".join(f"{name} {approximately(left)} of {approximately(total)}" for name, left, total in amounts)
-        return f"<PrivacyBudget: {left} remaining, neighbors={self._neighbors!r}, unit={self._unit!r}>"
-
-
-def _checked_neighbors(neighbors: Neighbors | None) -> Neighbors:
-    if isinstance(neighbors, str) and neighbors in _NEIGHBORS:
-        return neighbors
-    allowed = " or ".join(f"{name!r} ({meaning})" for name, meaning in _NEIGHBORS.items())
-    if neighbors is None:
-        raise TypeError(f"PrivacyBudget needs neighbors: {allowed}")
-    raise ValueError(f"neighbors must be {allowed}, got {neighbors!r}")
-
-
-def _checked_unit(unit: str | None) -> str:
-    if unit is None:
-        raise TypeError("PrivacyBudget needs unit: whose data it protects, 'person' or 'row' say")
-    if not isinstance(unit, str):
-        raise TypeError(f"unit must be a name such as 'person' or 'row', got {unit!r}")
-    if not unit.strip():
-        raise ValueError(f"unit must be a name such as 'person' or 'row', got {unit!r}")
-    return unit
-
-
-def _checked_cap(epsilon: Number | None, delta: Number | None, rho: Number | None) -> dict[str, Fraction]:
-    """The amounts that are counted, by name."""
-    if (epsilon is None) == (rho is None):
-        raise TypeError("PrivacyBudget needs either epsilon (with or without delta) or rho")
-    if rho is not None:
-        if delta is not None:
-            raise TypeError("delta belongs to epsilon; a budget counted in rho has none")
-        return {"rho": exact(rho, "rho", price=True)}
-    assert epsilon is not None
-    cap = {"epsilon": exact(epsilon, "epsilon", price=True)}
-    if delta is not None:
-        cap["delta"] = exact(delta, "delta", below=1, price=True)
-    return cap
-
-
-def _checked_method(method: Method | None, cap: dict[str, Fraction]) -> Method:
-    natural: Method = "zcdp" if "rho" in cap else "basic"
-    if method is None and "delta" in cap:
-        raise TypeError("a budget with a delta needs method: 'basic', which adds epsilons and deltas up")
-    if method is None or method == natural:
-        return natural
-    if method == "zcdp":
-        raise ValueError(
-            "method 'zcdp' is not available yet in this version for a budget in epsilon: use "
-            "'basic', or count the budget in rho"
-        )
-    raise ValueError(f"method must be {natural!r} for a budget in {next(iter(cap))}, got {method!r}")
-
-
-def _checked_times(times: SupportsIndex) -> int:
-    if isinstance(times, bool) or not hasattr(times, "__index__") or operator.index(times) < 1:
-        raise ValueError(f"times must be a whole number >= 1, got {times!r}")
-    return operator.index(times)
+        return f"<PrivacyBudget: {left} remaining, neighbors={terms.neighbors!r}, unit={terms.unit!r}>"
 
 
 def _cost_of(what: object) -> tuple[PrivacyCost, str | None]:

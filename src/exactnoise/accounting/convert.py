@@ -1,27 +1,27 @@
 """From pure differential privacy to zCDP: the exact rho of mechanisms, rounded up.
 
-The values are irrational. They are bounded with the `decimal` module in directed rounding, at a
-precision chosen from the parameters so that cancellation leaves at least 25 correct digits, and
-returned as the next fraction of 20 significant decimal digits above: never below the true rho,
-and above it by less than one part in 10^19.
-
 The largest rho over all orders is attained in the limit of order 1, where it is the
-Kullback-Leibler divergence (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746).
+Kullback-Leibler divergence (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746). Results have 20
+significant digits and are never below the true rho.
 """
 
 from __future__ import annotations
 
 import operator
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import SupportsIndex
 
-from exactnoise.accounting.amount import Number, decimal_context, exact
+from exactnoise.accounting.amount import Number, exact
+from exactnoise.accounting.interval import Interval, Precision, upper
 
-__all__ = ["discrete_laplace_rho", "laplace_rho", "pure_rho"]
-
-_RESULT_DIGITS = 20
-_SPARE_DIGITS = 10
+__all__ = [
+    "checked_whole",
+    "discrete_laplace_rho",
+    "exponential_rho",
+    "laplace_rho",
+    "pure_rho",
+    "randomized_response_rho",
+]
 
 
 def laplace_rho(epsilon: Number) -> Fraction:
@@ -34,8 +34,7 @@ def laplace_rho(epsilon: Number) -> Fraction:
     Returns
     -------
     Fraction
-        The smallest fraction of 20 significant digits that is not below
-        epsilon + exp(-epsilon) - 1 (up to one unit in the last of them).
+        epsilon + exp(-epsilon) - 1, rounded up to 20 significant digits.
 
     Notes
     -----
@@ -48,28 +47,23 @@ def laplace_rho(epsilon: Number) -> Fraction:
     >>> float(laplace_rho(1))
     0.36787944117144233
     """
-    amount = exact(epsilon, "epsilon", price=True)
-    # exp(-epsilon) - 1 + epsilon is about epsilon^2 / 2: the leading digits cancel twice.
-    up, _ = _directed(2 * _leading_zeros(amount))
-    # The value grows with epsilon, so every step may round up.
-    eps = up.divide(Decimal(amount.numerator), Decimal(amount.denominator))
-    return _round_up(up.add(up.subtract(_exp_up(eps.copy_negate(), up), Decimal(1)), eps))
+    eps = exact(epsilon, "epsilon", price=True)
+    return upper(lambda at: (-at(eps)).exp() - 1 + eps)
 
 
 def discrete_laplace_rho(epsilon: Number, sensitivity: SupportsIndex) -> Fraction:
-    """Return the rho of two-sided geometric noise with P(k) proportional to a^|k|.
+    """Return the rho of two-sided geometric noise with P(k) proportional to t^|k|.
 
     Parameters
     ----------
     epsilon : number
     sensitivity : int
-        The sensitivity D, at least 1; the noise has a = exp(-epsilon / D).
+        The sensitivity D, at least 1; the noise has t = exp(-epsilon / D).
 
     Returns
     -------
     Fraction
-        The smallest fraction of 20 significant digits that is not below
-        (epsilon / D) (D - 2 a (1 - exp(-epsilon)) / (1 - a^2)) (up to one unit in the last).
+        (epsilon / D) (D - 2 t (1 - exp(-epsilon)) / (1 - t^2)), rounded up to 20 significant digits.
 
     Raises
     ------
@@ -79,27 +73,24 @@ def discrete_laplace_rho(epsilon: Number, sensitivity: SupportsIndex) -> Fractio
     Notes
     -----
     The expectation of the privacy loss (epsilon / D) (|X - D| - |X|) under the noise X itself,
-    where E|X| = 2 a / (1 - a^2) and E|X - D| = D + 2 a^(D + 1) / (1 - a^2). It is convex in the
+    where E|X| = 2 t / (1 - t^2) and E|X - D| = D + 2 t^(D + 1) / (1 - t^2). It is convex in the
     shift and 0 for none, hence a shift of D in one coordinate is the worst of L1 norm D.
     That order 1 is the worst order: Harrison & Manurangsi, FORC 2026, arXiv 2510.25746.
+
+    Examples
+    --------
+    >>> float(discrete_laplace_rho(1, 1))
+    0.46211715726000974
     """
-    amount = exact(epsilon, "epsilon", price=True)
-    if isinstance(sensitivity, bool) or not hasattr(sensitivity, "__index__"):
-        raise TypeError(f"sensitivity must be a whole number >= 1, got {sensitivity!r}")
-    shift = operator.index(sensitivity)
-    if shift < 1:
-        raise ValueError(f"sensitivity must be a whole number >= 1, got {shift}")
-    # 1 - a^2 loses the leading zeros of epsilon / D, and 1 - overlap those of epsilon.
-    up, down = _directed(_leading_zeros(amount / shift) + _leading_zeros(amount))
-    one, d = Decimal(1), Decimal(shift)
-    # rho = epsilon (1 - overlap), overlap = 2 a (1 - exp(-epsilon)) / (D (1 - a^2)).
-    # rho grows with epsilon, overlap with a: round epsilon up, a down, overlap down.
-    eps = up.divide(Decimal(amount.numerator), Decimal(amount.denominator))
-    a = _exp_down(up.divide(eps, d).copy_negate(), down)
-    moved = down.subtract(one, _exp_up(eps.copy_negate(), up))
-    spread = up.multiply(d, up.subtract(one, down.multiply(a, a)))
-    overlap = down.divide(down.multiply(down.multiply(Decimal(2), a), moved), spread)
-    return _round_up(up.multiply(eps, up.subtract(one, overlap)))
+    eps = exact(epsilon, "epsilon", price=True)
+    shift = checked_whole(sensitivity, "sensitivity")
+
+    def rho(at: Precision) -> Interval:
+        t = (-at(eps / shift)).exp()
+        moved = 1 - (-at(eps)).exp()
+        return eps * (1 - 2 * t * moved / (shift * (1 - t * t)))
+
+    return upper(rho)
 
 
 def pure_rho(epsilon: Number) -> Fraction:
@@ -112,40 +103,104 @@ def pure_rho(epsilon: Number) -> Fraction:
     Returns
     -------
     Fraction
-        epsilon tanh(epsilon / 2), rounded up as `discrete_laplace_rho`.
+        epsilon tanh(epsilon / 2), rounded up to 20 significant digits.
 
     Notes
     -----
     Attained by binary randomised response, and by two-sided geometric noise of sensitivity 1,
     whose rho it therefore is (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746). Smaller than
-    the epsilon^2 / 2 of Bun & Steinke 2016, arXiv 1605.02065, Proposition 1.4.
+    the epsilon^2 / 2 of Bun & Steinke 2016, arXiv 1605.02065, Proposition 1.4. It is also what
+    holds for permute-and-flip, which is not of bounded range: `exponential_rho` is not for it.
+
+    Examples
+    --------
+    >>> float(pure_rho(1))
+    0.46211715726000974
     """
-    return discrete_laplace_rho(epsilon, 1)
+    return randomized_response_rho(epsilon, 2)
 
 
-def _leading_zeros(amount: Fraction) -> int:
-    """Decimal zeros in front of the first digit, or a few more; 0 well above 1."""
-    bits = amount.denominator.bit_length() - amount.numerator.bit_length() + 1
-    return max(0, bits * 302 // 1000 + 1)
+def randomized_response_rho(epsilon: Number, categories: SupportsIndex) -> Fraction:
+    """Return the rho of randomised response among several categories.
+
+    Parameters
+    ----------
+    epsilon : number
+    categories : int
+        At least 2. The true one is reported exp(epsilon) times as often as any other.
+
+    Returns
+    -------
+    Fraction
+        epsilon (exp(epsilon) - 1) / (exp(epsilon) + categories - 1), rounded up to 20 significant
+        digits.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `categories` is not a whole number >= 2, or `epsilon` is not a positive number.
+
+    Notes
+    -----
+    The Kullback-Leibler divergence between the reports of two true categories; that order 1 is
+    the worst order: Harrison & Manurangsi, FORC 2026, arXiv 2510.25746.
+
+    Examples
+    --------
+    >>> float(randomized_response_rho(1, 10))
+    0.14663257409341549
+    """
+    eps = exact(epsilon, "epsilon", price=True)
+    k = checked_whole(categories, "categories", least=2)
+
+    def rho(at: Precision) -> Interval:
+        other = (-at(eps)).exp()
+        return eps * (1 - other) / (1 + (k - 1) * other)
+
+    return upper(rho)
 
 
-def _directed(cancelled: int) -> tuple[Context, Context]:
-    """Contexts that round up and down and keep the digits that cancellation takes."""
-    digits = _RESULT_DIGITS + _SPARE_DIGITS + cancelled
-    return decimal_context(digits, ROUND_CEILING), decimal_context(digits, ROUND_FLOOR)
+def exponential_rho(epsilon: Number) -> Fraction:
+    """Return the rho of the exponential mechanism, and of every mechanism of bounded range epsilon.
+
+    Parameters
+    ----------
+    epsilon : number
+        The privacy parameter, which is also the range of the privacy loss.
+
+    Returns
+    -------
+    Fraction
+        x - 1 - ln x with x = epsilon / (exp(epsilon) - 1), rounded up to 20 significant digits.
+
+    Notes
+    -----
+    Harrison & Manurangsi, FORC 2026, arXiv 2510.25746: below the epsilon^2 / 8 of Cesar & Rogers
+    2021 (arXiv 2004.07223). A bounded range means that the privacy losses of all outcomes lie
+    within an interval of length epsilon (Dong, Durfee & Rogers 2020, arXiv 1909.13830), as they do
+    for the exponential mechanism. They do not for permute-and-flip: use `pure_rho` for it.
+
+    Examples
+    --------
+    >>> float(exponential_rho(1))
+    0.12330156148224454
+    """
+    eps = exact(epsilon, "epsilon", price=True)
+
+    def rho(at: Precision) -> Interval:
+        power = (-at(eps)).exp()
+        rest = 1 - power
+        # ln x is written out, because x itself vanishes for large epsilon.
+        return eps * power / rest - 1 - at(eps).ln() + eps + rest.ln()
+
+    return upper(rho)
 
 
-# Arguments are negated with copy_negate: the unary minus of Decimal rounds to the thread's context.
-
-
-def _exp_up(x: Decimal, context: Context) -> Decimal:
-    # Decimal.exp is correct to half a unit in the last place whatever the rounding mode.
-    return context.next_plus(context.exp(x))
-
-
-def _exp_down(x: Decimal, context: Context) -> Decimal:
-    return context.next_minus(context.exp(x))
-
-
-def _round_up(value: Decimal) -> Fraction:
-    return Fraction(decimal_context(_RESULT_DIGITS, ROUND_CEILING).plus(value))
+def checked_whole(value: SupportsIndex, name: str, least: int = 1) -> int:
+    """The whole number that was typed, or an error that names the parameter."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a whole number >= {least}, got {value!r}")
+    whole = operator.index(value)
+    if whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {whole}")
+    return whole

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from exactnoise.accounting.amount import decimal_context
 from exactnoise.accounting.cost import PrivacyCost
+from exactnoise.accounting.search import largest_on_grid
 
-__all__ = ["Mechanism", "Priced", "choose_parameters", "most_accurate_within"]
+__all__ = ["Mechanism", "Priced", "fitted", "pure_epsilon_about"]
 
 _DIGITS = 12
 
@@ -40,7 +41,7 @@ class Mechanism(Priced, Protocol):
 M = TypeVar("M", bound=Mechanism)
 
 
-def choose_parameters(
+def _choose_parameters(
     mechanism: type[Mechanism], currency: tuple[str, ...], params: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Name the constructor's parameters that set the price and are still open.
@@ -85,53 +86,47 @@ def choose_parameters(
     )
 
 
-def most_accurate_within(limit: Fraction, mechanism: type[M], params: Mapping[str, Any]) -> M:
-    """Build the mechanism with the largest epsilon whose rho is at most `limit`.
+def fitted(mechanism: type[M], params: Mapping[str, Any], share: Mapping[str, Fraction]) -> M | None:
+    """Build the most accurate mechanism that a share of a budget pays for.
 
     Parameters
     ----------
-    limit : Fraction
-        Positive.
     mechanism : type
-        A class that takes ``epsilon`` and whose ``cost.rho`` grows with it.
     params : mapping
-        The constructor's other parameters.
+        What the caller has set, as for `PrivacyBudget.fit`.
+    share : mapping
+        The amount of each currency of the budget.
 
     Returns
     -------
-    mechanism
-        Its epsilon is the largest on the decimal grid of 12 significant digits.
+    mechanism or None
+        None where the share of a currency that the mechanism needs is 0. In a budget counted in
+        rho a mechanism priced by epsilon alone gets the largest epsilon, of 12 significant digits,
+        whose rho is within the share.
 
     Raises
     ------
     TypeError
-        The mechanism has no rho.
+        As `PrivacyBudget.fit`, or the mechanism has no rho.
     """
-
-    def build(epsilon: Fraction) -> M:
-        return mechanism(**params, epsilon=epsilon)
+    chosen = _choose_parameters(mechanism, tuple(share), params)
+    by_search = "rho" in share and chosen == ("epsilon",)
+    if not all(share[name] for name in (("rho",) if by_search else chosen)):
+        return None
+    if not by_search:
+        return mechanism(**params, **{name: share[name] for name in chosen})
+    limit = share["rho"]
 
     def fits(epsilon: Fraction) -> bool:
-        rho = build(epsilon).cost.rho
+        rho = mechanism(**params, epsilon=epsilon).cost.implied_rho
         if rho is None:
             raise TypeError(f"{mechanism.__name__} has no rho, so a budget counted in rho cannot price it")
         return rho <= limit
 
-    # rho <= epsilon^2 / 2 for every pure mechanism: this guess fits, or is one rounding too large.
+    return mechanism(**params, epsilon=largest_on_grid(fits, pure_epsilon_about(limit), _DIGITS))
+
+
+def pure_epsilon_about(rho: Fraction) -> Fraction:
+    """sqrt(2 rho): no larger than the largest epsilon whose rho that is, for rho <= epsilon^2 / 2."""
     context = decimal_context(_DIGITS, ROUND_DOWN)
-    low = Fraction(context.sqrt(context.divide(Decimal(2 * limit.numerator), Decimal(limit.denominator))))
-    while not fits(low):
-        low /= 2
-    high = 2 * low
-    while fits(high):
-        low, high = high, 2 * high
-    leading = context.divide(Decimal(low.numerator), Decimal(low.denominator)).adjusted()
-    step = Fraction(10) ** (leading + 1 - _DIGITS)
-    below, above = low // step, high // step + 1  # in steps: fits, does not fit
-    while above - below > 1:
-        middle = (below + above) // 2
-        if fits(middle * step):
-            below = middle
-        else:
-            above = middle
-    return build(below * step)
+    return Fraction(context.sqrt(context.divide(Decimal(2 * rho.numerator), Decimal(rho.denominator))))

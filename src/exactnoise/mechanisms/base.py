@@ -81,6 +81,11 @@ class Mechanism(ABC):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
+    def without_price(self) -> dict[str, Any]:
+        """Return the constructor's parameters that do not set the price, as `PrivacyBudget.fit` takes them."""
+        prices = {"scale", *(name for way in self.priced_by for name in way)}
+        return {name: value for name, value in self._parameters.items() if name not in prices}
+
     @property
     @abstractmethod
     def cost(self) -> PrivacyCost:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from exactnoise._refine import gaussian_epsilon, gaussian_sigma
 from exactnoise.accounting import PrivacyCost
-from exactnoise.accounting.amount import Number, decimal_context, exact, float_down
+from exactnoise.accounting.amount import Number, exact, float_down
+from exactnoise.accounting.interval import upper
+from exactnoise.accounting.loss import GaussianLoss
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
@@ -118,13 +119,11 @@ class Gaussian(AdditiveMechanism):
     @cached_property
     def _cost(self) -> PrivacyCost:
         if "rho" in self._price:
-            return PrivacyCost(rho=self._price["rho"])
+            return PrivacyCost.of(GaussianLoss(self._price["rho"]))
         # The noise really drawn has the rounded scale, which is never below the exact one.
         scale = self._price.get("scale", Fraction(self.scale))
-        rho = _digits_up(self.sensitivity**2 / (2 * scale**2))
-        if "scale" in self._price:
-            return PrivacyCost(rho=rho)
-        return PrivacyCost(epsilon=self._price["epsilon"], delta=self._price["delta"], rho=rho)
+        loss = GaussianLoss(upper(lambda at: at(self.sensitivity**2 / (2 * scale**2))))
+        return PrivacyCost.of(loss, epsilon=self._price.get("epsilon"), delta=self._price.get("delta", Fraction(0)))
 
     @property
     def cost(self) -> PrivacyCost:
@@ -159,9 +158,3 @@ def _root_above(square: Fraction) -> Fraction:
     scaled = -(-(square.numerator << 2 * shift) // square.denominator)
     root = math.isqrt(scaled)
     return Fraction(root + (root * root < scaled), 1 << shift)
-
-
-def _digits_up(value: Fraction) -> Fraction:
-    """The value rounded up to 20 significant digits: what a price is worth writing down."""
-    context = decimal_context(20, ROUND_CEILING)
-    return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

@@ -7,8 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from exactnoise._refine import Form, discrete_offset
-from exactnoise.accounting import PrivacyCost, discrete_laplace_rho, laplace_rho
+from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import Number, approximately, exact
+from exactnoise.accounting.loss import DiscreteLaplaceLoss, LaplaceLoss
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
@@ -92,7 +93,7 @@ class Laplace(AdditiveMechanism):
 
     @cached_property
     def _cost(self) -> PrivacyCost:
-        return PrivacyCost(epsilon=self._epsilon, rho=laplace_rho(self._epsilon))
+        return PrivacyCost.of(LaplaceLoss(self._epsilon))
 
     @property
     def cost(self) -> PrivacyCost:
@@ -180,8 +181,7 @@ class DiscreteLaplace(AdditiveMechanism):
 
     @cached_property
     def _cost(self) -> PrivacyCost:
-        rho = discrete_laplace_rho(self._epsilon, int(self.sensitivity))
-        return PrivacyCost(epsilon=self._epsilon, rho=rho)
+        return PrivacyCost.of(DiscreteLaplaceLoss(self._epsilon, int(self.sensitivity)))
 
     @property
     def cost(self) -> PrivacyCost:

@@ -201,7 +201,7 @@ def test_a_refusal_for_delta():
 def test_a_refusal_in_rho():
     budget = budget_of(rho=0.5)
     with pytest.raises(
-        BudgetExceeded, match=r"largest rho that fits is 0\.5, Gaussian noise of scale 1\.001 for"
+        BudgetExceeded, match=r"largest rho that fits is 0\.5, Gaussian noise of scale 1 for"
     ) as caught:
         budget.spend(PrivacyCost(rho=1))
     assert caught.value.largest_epsilon is None
@@ -312,6 +312,14 @@ def test_properties_and_repr():
         budget.total = PrivacyCost(epsilon=2)
     with pytest.raises(AttributeError):
         budget.epsilon = 2
+
+
+@pytest.mark.parametrize("label", [3, b"x", ["a"], PrivacyCost(epsilon=1)], ids=repr)
+def test_a_label_is_text(label):
+    budget = budget_of(epsilon=1)
+    with pytest.raises(TypeError, match="label must be text or None"):
+        budget.spend(PrivacyCost(epsilon=0.1), label=label)
+    assert budget.history == ()
 
 
 def test_history():

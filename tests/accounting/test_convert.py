@@ -5,37 +5,51 @@ The values of tests/vectors/zcdp_rho.json come from the distributions, not from 
 
 from __future__ import annotations
 
-import json
 import time
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from golden import is_just_above, load
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactnoise.accounting import convert, discrete_laplace_rho, laplace_rho, pure_rho
+from exactnoise.accounting import (
+    convert,
+    discrete_laplace_rho,
+    exponential_rho,
+    laplace_rho,
+    optimal_delta,
+    pure_rho,
+    randomized_response_rdp,
+    randomized_response_rho,
+)
+from exactnoise.accounting.interval import Precision
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "zcdp_rho.json").read_text(encoding="utf-8"))
-# The vectors have 25 digits, the last one rounded either way.
-VECTOR_ERROR = Fraction(1, 10**24)
+VECTORS = load("zcdp_rho")
+REPORTS = load("randomized_response")
 
 
 def rho_of(row):
-    if row["mechanism"] == "laplace":
-        return laplace_rho(row["epsilon"])
-    if row["mechanism"] == "pure":
-        return pure_rho(row["epsilon"])
-    return discrete_laplace_rho(row["epsilon"], row["sensitivity"])
+    match row["mechanism"]:
+        case "laplace":
+            return laplace_rho(row["epsilon"])
+        case "pure":
+            return pure_rho(row["epsilon"])
+        case "exponential":
+            return exponential_rho(row["epsilon"])
+        case "discrete_laplace":
+            return discrete_laplace_rho(row["epsilon"], row["whole"])
+        case "randomized_response" | "randomized_response_many":
+            return randomized_response_rho(row["epsilon"], row["whole"])
 
 
 def is_safe_and_tight(rho, row):
-    truth = Fraction(row["rho"])
-    return truth * (1 - VECTOR_ERROR) <= rho <= truth * (1 + Fraction(1, 10**18))
+    # The worst order of randomised response is searched; the other rhos are closed forms.
+    return is_just_above(rho, row["rho"], 1e-9 if row["mechanism"].startswith("randomized") else 1e-18)
 
 
-@pytest.mark.parametrize("row", VECTORS, ids=lambda r: f"{r['mechanism']}-{r['epsilon']}-{r['sensitivity']}")
+@pytest.mark.parametrize("row", VECTORS, ids=lambda r: f"{r['mechanism']}-{r['epsilon']}-{r['whole']}")
 def test_against_the_distributions(row):
     rho = rho_of(row)
     assert type(rho) is Fraction
@@ -43,10 +57,52 @@ def test_against_the_distributions(row):
 
 
 def test_the_check_catches_rounding_the_wrong_way():
-    down_in_the_last_digit = [rho_of(row) * (1 - Fraction(1, 10**18)) for row in VECTORS]
-    assert not any(map(is_safe_and_tight, down_in_the_last_digit, VECTORS))
-    nearest_double = [Fraction(float(rho_of(row))) for row in VECTORS]
-    assert not all(map(is_safe_and_tight, nearest_double, VECTORS))
+    closed = [row for row in VECTORS if not row["mechanism"].startswith("randomized")]
+    down_in_the_last_digit = [rho_of(row) * (1 - Fraction(1, 10**18)) for row in closed]
+    assert not any(map(is_safe_and_tight, down_in_the_last_digit, closed))
+    nearest_double = [Fraction(float(rho_of(row))) for row in closed]
+    assert not all(map(is_safe_and_tight, nearest_double, closed))
+
+
+def test_the_check_catches_order_one_for_many_categories():
+    """The Kullback-Leibler divergence is not the largest over orders there, by a factor of up to hundreds."""
+    rows = [row for row in VECTORS if row["mechanism"] == "randomized_response_many" and row["epsilon"] in ("0.1", "4")]
+    at_order_one = [randomized_response_rdp(1, row["epsilon"], row["whole"]) for row in rows]
+    missed = [not is_safe_and_tight(rho, row) for rho, row in zip(at_order_one, rows, strict=True)]
+    assert sum(missed) >= len(rows) - 2
+
+
+@given(st.fractions(Fraction(1, 1000), 20), st.integers(2, 10**6), st.fractions(1, 60))
+def test_no_order_of_randomized_response_exceeds_its_rho(epsilon, k, order):
+    rho = randomized_response_rho(epsilon, k)
+    assert randomized_response_rdp(order, epsilon, k) <= order * rho * (1 + Fraction(1, 10**18))
+    assert rho <= pure_rho(epsilon) * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("row", REPORTS, ids=lambda r: f"{r['epsilon']}-{r['categories']}")
+def test_reports_of_randomized_response(row):
+    """What follows from the probabilities of the reports is what is claimed for epsilon."""
+    epsilon, k = Fraction(row["epsilon"]), row["categories"]
+    truth, other = Fraction(row["truth"]), Fraction(row["other"])
+    loss = Precision(40)(truth / other).ln()
+    assert abs(Fraction(loss.high) / epsilon - 1) < Fraction(1, 10**22)
+    assert abs(truth + (k - 1) * other - 1) < Fraction(1, 10**22)
+    assert randomized_response_rho(epsilon, k) >= (truth - other) * epsilon * (1 - Fraction(1, 10**22))
+    delta = optimal_delta(epsilon, epsilon=epsilon / 2)
+    if k == 2:  # the worst of all mechanisms of this epsilon
+        assert is_just_above(delta, row["delta_at_half"])
+    else:
+        assert delta > Fraction(row["delta_at_half"])
+
+
+@given(st.fractions(Fraction(1, 10**6), 30))
+def test_a_bounded_range_is_worth_having(epsilon):
+    """Below an eighth of the square, which does not hold for permute-and-flip: `pure_rho` does."""
+    rho = exponential_rho(epsilon)
+    assert laplace_rho(epsilon / 2) <= rho <= epsilon**2 / 8
+    assert rho < pure_rho(epsilon)
+    if epsilon < 3:
+        assert pure_rho(epsilon) > epsilon**2 / 8
 
 
 @pytest.mark.parametrize("epsilon", ["1e-400", "5e-324", "1e-200", "1e6", "1e300", "1e400"])
@@ -55,10 +111,22 @@ def test_extreme_epsilons_are_quick(epsilon):
     amount = Fraction(epsilon)
     values = [laplace_rho(epsilon)]
     values += [discrete_laplace_rho(epsilon, d) for d in (1, 2, 10**6, 10**18)]
+    exponential = exponential_rho(epsilon)
     assert time.perf_counter() - started < 1
     for rho in values:
         assert 0 < rho <= min(amount**2 / 2, amount) * (1 + Fraction(1, 10**18))
         assert rho >= (amount**2 / 3 if amount < 1 else amount - 1)
+    assert (amount**2 / 9 if amount < 1 else amount / 2) < exponential < values[0] * (1 + Fraction(1, 10**18))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-30", "1e-9", 40, "1e300"])
+@pytest.mark.parametrize("categories", [3, 7, 10**5, 10**300])
+def test_extreme_randomized_response(epsilon, categories):
+    started = time.perf_counter()
+    rho = randomized_response_rho(epsilon, categories)
+    assert time.perf_counter() - started < 5
+    assert 0 < rho <= pure_rho(epsilon) * (1 + Fraction(1, 10**9))
+    assert rho >= randomized_response_rdp(1, epsilon, categories) * (1 - Fraction(1, 10**18))
 
 
 epsilons = st.fractions(Fraction(1, 10**9), 50, max_denominator=10**9)
@@ -102,8 +170,8 @@ def test_against_the_closed_forms(epsilon, shift):
 
 @pytest.mark.parametrize("shift", [1, 2, 3, 7, 50])
 def test_every_step_rounds_to_the_safe_side(monkeypatch, shift):
-    # With few digits inside, a step rounded the wrong way is no longer hidden by the last rounding.
-    monkeypatch.setattr(convert, "_SPARE_DIGITS", -17)
+    # With few digits, a step rounded the wrong way is not hidden by the last rounding.
+    monkeypatch.setattr(convert, "upper", lambda formula: Fraction(formula(Precision(8)).high))
     for i in range(1, 1500):
         epsilon = Fraction(i, 237)
         laplace, discrete = closed_forms(epsilon, shift)
@@ -118,7 +186,16 @@ def test_the_callers_decimal_context_does_not_matter():
         assert (laplace_rho("1e-12"), discrete_laplace_rho("1e-12", 3)) == expected
 
 
-@pytest.mark.parametrize("function", [laplace_rho, pure_rho, lambda e: discrete_laplace_rho(e, 1)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        laplace_rho,
+        pure_rho,
+        exponential_rho,
+        lambda e: discrete_laplace_rho(e, 1),
+        lambda e: randomized_response_rho(e, 9),
+    ],
+)
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "x"])
 def test_refused_epsilons(function, epsilon):
     with pytest.raises(ValueError, match="epsilon must"):
@@ -132,3 +209,11 @@ def test_refused_epsilons(function, epsilon):
 def test_refused_sensitivities(sensitivity, error):
     with pytest.raises(error, match="sensitivity must be a whole number >= 1"):
         discrete_laplace_rho(1, sensitivity)
+
+
+@pytest.mark.parametrize(
+    ("categories", "error"), [(1, ValueError), (-2, ValueError), (3.0, TypeError), (True, TypeError)]
+)
+def test_refused_categories(categories, error):
+    with pytest.raises(error, match="categories must be a whole number >= 2"):
+        randomized_response_rho(1, categories)

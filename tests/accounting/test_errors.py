@@ -52,3 +52,13 @@ def test_bases_and_pickling(exception, builtins):
     copied = pickle.loads(pickle.dumps(exception("why")))
     assert type(copied) is exception
     assert str(copied) == "why"
+
+
+def test_a_missing_extra_is_an_import_error_that_says_what_to_install():
+    error = errors.MissingExtra("privacy loss distributions", "dp-accounting", "accounting")
+    assert isinstance(error, errors.ExactNoiseError)
+    assert isinstance(error, ImportError)
+    assert str(error) == 'privacy loss distributions need dp-accounting: pip install "exactnoise[accounting]"'
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is errors.MissingExtra
+    assert str(copied) == str(error)

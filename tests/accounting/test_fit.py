@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exactnoise import Gaussian, Laplace
 from exactnoise.accounting import (
     PrivacyBudget,
     PrivacyCost,
@@ -117,6 +119,32 @@ def test_exactly_k_uses_fit_for_every_k():
         with pytest.raises(BudgetExceeded):
             budget.spend(cost)
         assert budget.spent == budget.total
+
+
+SHARES = [1, 0.1, "0.3", Decimal("1e-9"), Fraction(1, 11), "1/7"]
+KINDS = {
+    "epsilon": (Laplace, lambda cap: {"epsilon": cap}),
+    "epsilon and delta": (Gaussian, lambda cap: {"epsilon": cap, "delta": 1e-6, "method": "basic"}),
+    "rho": (Gaussian, lambda cap: {"rho": cap}),
+    "zcdp": (Gaussian, lambda cap: {"epsilon": cap, "delta": 1e-6, "method": "zcdp"}),
+}
+
+
+@pytest.mark.parametrize("share", SHARES, ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_exactly_k_real_mechanisms_fit(share, kind):
+    """The sum after k - 1 uses is one spend; every k where calibration does not take long."""
+    mechanism, cap = KINDS[kind]
+    for k in range(1, 1001) if kind in ("epsilon", "rho") else (1, 2, 3, 7, 10, 11, 333, 1000):
+        budget = budget_of(**cap(share))
+        fit = budget.fit(mechanism, times=k, sensitivity=1)
+        if k > 1:
+            budget.spend((k - 1) * fit.cost)
+        budget.spend(fit)
+        assert budget.spent == budget.total
+        for crumb in (fit, PrivacyCost(epsilon=5e-324, rho=5e-324)):
+            with pytest.raises(BudgetExceeded):
+                budget.spend(crumb)
 
 
 def test_the_check_catches_rounded_shares():

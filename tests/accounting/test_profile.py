@@ -152,6 +152,7 @@ def test_the_basic_sum_where_it_is_best():
     with pytest.raises(ValueError, match=r"nothing is known of this cost at epsilon 0\.5"):
         PrivacyCost(epsilon=1, delta=1e-9).delta_at("0.5")
     assert PrivacyCost(epsilon=3).delta_at(3) == 0
+    assert Laplace(sensitivity=1, epsilon=1).cost.delta_at("1e400") == 0
     assert PrivacyCost(epsilon=0).epsilon_at(1e-6) == 0
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactnoise import Gaussian, Laplace
-from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.accounting import PrivacyBudget, PrivacyCost, zcdp_rho
+from exactnoise.accounting.amount import text
 from exactnoise.errors import BudgetExceeded
 
 CAPS = [
@@ -70,7 +71,7 @@ def test_a_state_is_readable():
         "unit": "visit",
         "method": "zcdp",
         "guarantee": {"epsilon": "1", "delta": "1e-6"},
-        "cap": {"rho": "0.024355970359538335347"},
+        "cap": {"rho": text(zcdp_rho(1, 1e-6))},
         "spent": {"rho": "0.001"},
         "history": [
             {
@@ -124,6 +125,9 @@ def changed(state, path, value):
         (["guarantee"], {"epsilon": "0.9"}),
         (["guarantee"], {"epsilon": "1", "delta": "1e-6"}),
         (["guarantee"], {"rho": "1"}),
+        (["guarantee"], {"epsilon": "1", "rho": "1e-9"}),
+        (["guarantee"], {"epsilon": "0", "rho": "1"}),
+        (["guarantee"], {"epsilon": "0"}),
         (["guarantee"], {}),
         (["cap"], {"epsilon": "1.1"}),
         (["cap"], {"epsilon": "1", "delta": "1e-9"}),
@@ -166,6 +170,13 @@ def test_damage_is_refused(path, value):
 @pytest.mark.parametrize("state", [None, [], "", 1, {}], ids=repr)
 def test_what_is_no_state(state):
     with pytest.raises(ValueError, match="no state of a budget that this version can read"):
+        PrivacyBudget.from_state(state)
+
+
+def test_a_second_promise_cannot_be_slipped_in():
+    state = budget_of({"epsilon": 1, "delta": 1e-6, "method": "zcdp"}).to_state()
+    state["guarantee"]["rho"] = "1e-9"
+    with pytest.raises(ValueError, match="its guarantee is none that a budget can give"):
         PrivacyBudget.from_state(state)
 
 

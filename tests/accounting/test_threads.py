@@ -8,11 +8,11 @@ import time
 
 import pytest
 
+from exactnoise import Laplace
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded
 
 THREADS = 16
-ROUNDS = 200
 
 
 class SlowLog(dict):
@@ -53,32 +53,58 @@ def race(round_of_budgets, act):
     return [len(winners) for winners in wins]
 
 
-def last_units(rounds, *, log=dict):
+CAPS = [
+    {"epsilon": 1},
+    {"epsilon": 1, "delta": 1e-6, "method": "basic"},
+    {"epsilon": 1, "delta": 1e-6, "method": "zcdp"},
+    {"rho": 1},
+]
+
+
+def last_units(rounds, *, log=dict, cap=CAPS[0]):
     budgets = []
     for _ in range(rounds):
-        budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
-        budget.spend(PrivacyCost(epsilon=0.9))
+        budget = PrivacyBudget(neighbors="add-remove", unit="person", **cap)
+        budget.spend(fraction_of(budget, 9))
         budget._log = log(budget._log)
         budgets.append(budget)
     return budgets
 
 
+def fraction_of(budget, tenths):
+    total = budget.total
+    names = [name for name in ("epsilon", "delta", "rho") if getattr(total, name)]
+    return PrivacyCost(**{name: getattr(total, name) * tenths / 10 for name in names})
+
+
 def spend_the_last(budget):
-    budget.spend(PrivacyCost(epsilon=0.1))
+    budget.spend(fraction_of(budget, 1))
+
+
+def fit_the_last(budget):
+    budget.spend(budget.fit(Laplace, sensitivity=1))
 
 
 def split_the_last(budget):
     budget.split(1, 1)
 
 
-@pytest.mark.parametrize("log", [dict, SlowLog])
-@pytest.mark.parametrize("act", [spend_the_last, split_the_last])
-def test_exactly_one_thread_wins(act, log):
-    budgets = last_units(ROUNDS, log=log)
-    assert race(budgets, act) == [1] * ROUNDS
+@pytest.mark.parametrize(
+    ("act", "cap", "rounds"),
+    [(spend_the_last, CAPS[0], 1000), (split_the_last, CAPS[0], 200), *((spend_the_last, cap, 100) for cap in CAPS[1:])],
+)
+def test_exactly_one_thread_wins(act, cap, rounds):
+    budgets = last_units(rounds, cap=cap)
+    assert race(budgets, act) == [1] * rounds
     for budget in budgets:
         assert budget.spent == budget.total
         assert len(budget.history) == 2
+
+
+@pytest.mark.parametrize("act", [spend_the_last, split_the_last, fit_the_last])
+def test_exactly_one_thread_wins_where_all_check_at_once(act):
+    budgets = last_units(100, log=SlowLog)
+    assert race(budgets, act) == [1] * 100
 
 
 @pytest.mark.parametrize("act", [spend_the_last, split_the_last])

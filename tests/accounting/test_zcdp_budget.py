@@ -130,6 +130,30 @@ def test_advice_under_basic_composition(mechanism, advice):
     budget.spend(type(mechanism)(sensitivity=3, **price))
 
 
+@pytest.mark.parametrize("scale", ["1.5", 1.5, "7/3"])
+def test_gaussian_noise_of_a_typed_scale_costs_exactly_its_rho(scale):
+    """Nine of 2/9 are 2; a price rounded up would let eight through."""
+    noise = Gaussian(sensitivity=1, scale=scale)
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", rho=9 / (2 * Fraction(scale) ** 2))
+    for _ in range(9):
+        budget.spend(noise)
+    assert budget.remaining.rho == 0
+    again = PrivacyBudget(neighbors="add-remove", unit="person", rho=noise.rho)
+    with pytest.raises(BudgetExceeded) as caught:
+        again.spend(Gaussian(sensitivity=1, scale="0.1"))
+    again.spend(Gaussian(sensitivity=1, scale=caught.value.scale))
+
+
+def test_amounts_longer_than_any_typed_one():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=10)
+    for prime in (1009, 1013, 1019, 1021):
+        budget.spend(PrivacyCost(epsilon=Fraction(1, prime**600)))
+    budget.spend(budget.fit(Laplace, times=3, sensitivity=1))
+    assert budget.spent.epsilon_at(1e-6) <= budget.spent.epsilon * (1 + Fraction(1, 10**18))
+    assert budget.spent.delta_at(11) == 0
+    assert budget.split(1, 2)[0].fit(Laplace, sensitivity=1).epsilon > 1
+
+
 def test_so_little_left_that_no_noise_is_large_enough():
     budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
     budget.spend(PrivacyCost(epsilon=1 - Fraction(1, 10**390)))

@@ -8,7 +8,12 @@ functions price plans whose parameters are fixed beforehand.
 """
 
 from exactnoise.accounting.budget import PrivacyBudget, Spend
-from exactnoise.accounting.capacity import Capacity, largest_query_epsilon, queries_that_fit
+from exactnoise.accounting.capacity import (
+    Capacity,
+    gaussian_queries_that_fit,
+    largest_query_epsilon,
+    queries_that_fit,
+)
 from exactnoise.accounting.compose import (
     advanced_epsilon,
     advanced_filter_epsilon,
@@ -17,13 +22,7 @@ from exactnoise.accounting.compose import (
     optimal_epsilon,
     optimal_epsilon_each,
 )
-from exactnoise.accounting.convert import (
-    discrete_laplace_rho,
-    exponential_rho,
-    laplace_rho,
-    pure_rho,
-    randomized_response_rho,
-)
+from exactnoise.accounting.convert import discrete_laplace_rho, exponential_rho, laplace_rho, pure_rho
 from exactnoise.accounting.cost import PrivacyCost, disjoint
 from exactnoise.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from exactnoise.accounting.laplace import laplace_delta, laplace_epsilon
@@ -37,6 +36,7 @@ from exactnoise.accounting.rdp import (
     rdp_delta,
     rdp_epsilon,
 )
+from exactnoise.accounting.response import randomized_response_rho
 from exactnoise.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "exponential_rho",
     "gaussian_delta",
     "gaussian_epsilon",
+    "gaussian_queries_that_fit",
     "gaussian_rdp",
     "gaussian_rho",
     "laplace_delta",

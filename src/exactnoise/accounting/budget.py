@@ -14,6 +14,7 @@ from exactnoise.accounting.amount import Number, approximately, exact
 from exactnoise.accounting.convert import checked_whole
 from exactnoise.accounting.cost import Neighbors, PrivacyCost
 from exactnoise.accounting.fitting import M, Priced, fitted
+from exactnoise.accounting.interval import lower
 from exactnoise.accounting.refusal import refusal
 from exactnoise.accounting.terms import Method, Terms
 
@@ -177,6 +178,8 @@ class PrivacyBudget:
         ValueError
             The price is zero.
         """
+        if label is not None and not isinstance(label, str):
+            raise TypeError(f"label must be text or None, got {label!r} of type {type(label).__name__}")
         cost, mechanism = _cost_of(what)
         price = self._terms.price(cost)
         entry = Spend(label, cost, mechanism)
@@ -206,8 +209,9 @@ class PrivacyBudget:
         Returns
         -------
         mechanism
-            Priced exactly at ``remaining / times``. In a rho budget a mechanism that is priced by
-            epsilon alone gets the largest epsilon, of 12 significant digits, whose rho fits.
+            Priced exactly at ``remaining / times``. In a budget that counts rho a mechanism that is
+            priced by epsilon alone gets the largest epsilon, of 12 significant digits, whose rho
+            fits; of the budget about one part in 10^12 is then left.
 
         Raises
         ------
@@ -221,7 +225,8 @@ class PrivacyBudget:
         """
         times = checked_whole(times, "times")
         sums = self._sums()
-        share = {name: amount / times for name, amount in zip(self._terms.currency, self._left(sums), strict=True)}
+        left = zip(self._terms.currency, self._left(sums), strict=True)
+        share = {name: _typable(amount / times) for name, amount in left}
         fit = fitted(mechanism, params, share)
         if fit is None:
             raise refusal(self._terms, sums)
@@ -362,6 +367,11 @@ class PrivacyBudget:
         amounts = zip(terms.currency, self._left(self._sums()), terms.cap, strict=True)
         left = ", ".join(f"{name} {approximately(left)} of {approximately(total)}" for name, left, total in amounts)
         return f"<PrivacyBudget: {left} remaining, neighbors={terms.neighbors!r}, unit={terms.unit!r}>"
+
+
+def _typable(share: Fraction) -> Fraction:
+    """The share, rounded down if it is longer than what a mechanism takes for a parameter."""
+    return share if share.denominator.bit_length() < 4000 else lower(lambda at: at(share))
 
 
 def _cost_of(what: object) -> tuple[PrivacyCost, str | None]:

@@ -15,7 +15,7 @@ from typing import SupportsIndex
 from exactnoise.accounting.amount import Number, approximately, exact, shown
 from exactnoise.accounting.convert import checked_whole
 from exactnoise.accounting.interval import Formula, Interval, Precision, at_most, upper
-from exactnoise.accounting.pure_losses import EqualQueries, Losses, losses_of
+from exactnoise.accounting.pure_losses import Losses, losses_of
 from exactnoise.accounting.search import largest_on_grid
 
 __all__ = [
@@ -148,9 +148,7 @@ def advanced_filter_epsilon(epsilons: Epsilons, *, times: SupportsIndex = 1, del
     return upper(lambda at: _squares(groups) / 2 + _deviation(groups, small, at))
 
 
-def optimal_epsilon(
-    epsilons: Epsilons, *, times: SupportsIndex = 1, delta: Number, delta_each: Number = 0
-) -> Fraction:
+def optimal_epsilon(epsilons: Epsilons, *, times: SupportsIndex = 1, delta: Number, delta_each: Number = 0) -> Fraction:
     """Return the least epsilon that holds for all queries together, whatever mechanisms answer them.
 
     Parameters
@@ -178,8 +176,8 @@ def optimal_epsilon(
     -----
     The zero of `optimal_delta`: Kairouz, Oh & Viswanath 2015, arXiv 1311.0776, Theorem 3.3;
     Murtagh & Vadhan 2016, arXiv 1507.03113, Theorem 1.5. Mechanisms of which more is known than
-    the epsilon can do better, as `laplace_epsilon` shows. Sums of epsilons above 10^18 are taken
-    for one query of that epsilon, which makes no difference of note.
+    the epsilon can do better, as `laplace_epsilon` shows. Queries whose epsilons add up to more
+    than 10^18, or less than 10^-100, are taken for one query of that epsilon.
 
     Examples
     --------
@@ -192,15 +190,12 @@ def optimal_epsilon(
     total = summed(groups)
     if spare is None:
         return total
-    if total > _REVEALING:
-        bound = upper(lambda at: total + (1 - spare(at)).ln())
-        return min(max(bound, Fraction(0)), total)
+    if total > _REVEALING or total < _NEGLIGIBLE:
+        return _least_epsilon_of_one(total, spare)
     return _least_epsilon(losses_of(groups), spare)
 
 
-def optimal_delta(
-    epsilons: Epsilons, *, times: SupportsIndex = 1, epsilon: Number, delta_each: Number = 0
-) -> Fraction:
+def optimal_delta(epsilons: Epsilons, *, times: SupportsIndex = 1, epsilon: Number, delta_each: Number = 0) -> Fraction:
     """Return the least delta that holds for all queries together, whatever mechanisms answer them.
 
     Parameters
@@ -232,21 +227,16 @@ def optimal_delta(
     Examples
     --------
     >>> round(float(optimal_delta(0.1, times=100, epsilon=3)), 9)
-    0.000802653
+    0.001361399
     """
     groups = counted(epsilons, times)
     eps = exact(epsilon, "epsilon", positive=False, price=True)
-    kept = _kept(_delta_each(delta_each), sum(groups.values()))
-    total = summed(groups)
-    if eps >= total:
-        return upper(lambda at: 1 - kept(at)) if delta_each else Fraction(0)
-    if total > _REVEALING:
-
-        def of_all(at: Precision) -> Interval:
-            return 1 - at(eps - total).exp()
-    else:
-        of_all = _delta(losses_of(groups), eps)
-    return min(upper(lambda at: 1 - kept(at) * (1 - of_all(at)) if delta_each else of_all(at)), Fraction(1))
+    failing = _delta_each(delta_each)
+    kept = _kept(failing, sum(groups.values()))
+    if eps >= summed(groups):
+        return upper(lambda at: 1 - kept(at)) if failing else Fraction(0)
+    pure = _delta(groups, eps)
+    return min(upper(lambda at: 1 - kept(at) * (1 - pure(at)) if failing else pure(at)), Fraction(1))
 
 
 def optimal_epsilon_each(*, epsilon: Number, delta: Number, times: SupportsIndex) -> Fraction:
@@ -279,16 +269,17 @@ def optimal_epsilon_each(*, epsilon: Number, delta: Number, times: SupportsIndex
     Examples
     --------
     >>> float(optimal_epsilon_each(epsilon=1, delta=1e-6, times=100))
-    0.0240634545284
+    0.0240110803971
     """
     total = exact(epsilon, "epsilon", price=True)
     limit = exact(delta, "delta", positive=False, below=1, price=True)
     number = checked_whole(times, "times")
 
     def fits(each: Fraction) -> bool:
-        return each * number <= total or at_most(_delta(EqualQueries(each, number), total), limit)
+        return each * number <= total or at_most(_delta({each: number}, total), limit)
 
-    return largest_on_grid(fits, total / number, _DIGITS_EACH)
+    # Epsilons that add up to 2 delta fit too: no event's probability changes by more than half of their sum.
+    return largest_on_grid(fits, max(total, 2 * limit) / number, _DIGITS_EACH)
 
 
 def too_many_sums(epsilons: Epsilons, *, times: SupportsIndex = 1) -> bool:
@@ -321,8 +312,9 @@ def too_many_sums(epsilons: Epsilons, *, times: SupportsIndex = 1) -> bool:
     return False
 
 
-# Beyond, exp() of a sum of epsilons would leave the range of decimals.
+# Outside these, exp() of a sum of epsilons would leave the range of decimals, or be 1 in hundreds of digits.
 _REVEALING = 10**18
+_NEGLIGIBLE = Fraction(1, 10**100)
 _DIGITS_EACH = 12
 # The power of a fraction is exact up to this length. No delta that was typed is as long, which is
 # why a longer power cannot be exactly what a delta leaves.
@@ -361,8 +353,28 @@ def _least_epsilon(losses: Losses, spare: Formula) -> Fraction:
     return min(max(upper(solution), left), losses.loss(low))
 
 
-def _delta(losses: Losses, epsilon: Fraction) -> Formula:
-    """The optimal delta, for an epsilon below the largest loss."""
+def _least_epsilon_of_one(total: Fraction, spare: Formula) -> Fraction:
+    """The inverse of `_delta_of_one`."""
+
+    def bound(at: Precision) -> Interval:
+        return total - (2 - total) * spare(at) if total < 1 else total + (1 - spare(at)).ln()
+
+    return min(max(upper(bound), Fraction(0)), total)
+
+
+def _delta_of_one(total: Fraction, epsilon: Fraction) -> Formula:
+    """At least the delta of one query, (1 - exp(epsilon - total)) / (1 + exp(-total)), for totals out of range."""
+    if total < 1:
+        return lambda at: at((total - epsilon) / (2 - total))  # as 1 - x <= exp(-x)
+    return lambda at: 1 - at(epsilon - total).exp()
+
+
+def _delta(groups: Mapping[Fraction, int], epsilon: Fraction) -> Formula:
+    """The optimal delta, for an epsilon below the sum of the epsilons."""
+    total = summed(groups)
+    if total > _REVEALING or total < _NEGLIGIBLE:
+        return _delta_of_one(total, epsilon)
+    losses = losses_of(groups)
     return _delta_above(losses, losses.above(epsilon), epsilon)
 
 
@@ -414,7 +426,8 @@ def counted(epsilons: Epsilons, times: SupportsIndex) -> dict[Fraction, int]:
     counts: Counter[Fraction] = Counter()
     if isinstance(epsilons, Mapping):
         for eps, n in epsilons.items():
-            counts[exact(eps, "epsilons", price=True)] += repeats * checked_whole(n, "epsilons, as the number of queries,")
+            number = checked_whole(n, "epsilons, as the number of queries,")
+            counts[exact(eps, "epsilons", price=True)] += repeats * number
     elif isinstance(epsilons, Iterable) and not isinstance(epsilons, str | bytes):  # text is one number, not its digits
         for eps in epsilons:
             counts[exact(eps, "epsilons", price=True)] += repeats

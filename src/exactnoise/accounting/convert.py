@@ -1,8 +1,8 @@
 """From pure differential privacy to zCDP: the exact rho of mechanisms, rounded up.
 
-The largest rho over all orders is attained in the limit of order 1, where it is the
-Kullback-Leibler divergence (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746). Results have 20
-significant digits and are never below the true rho.
+For the mechanisms here the largest rho over all orders is attained in the limit of order 1, where
+it is the Kullback-Leibler divergence (Harrison & Manurangsi, FORC 2026, arXiv 2510.25746). Results
+have 20 significant digits and are never below the true rho.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ __all__ = [
     "exponential_rho",
     "laplace_rho",
     "pure_rho",
-    "randomized_response_rho",
 ]
 
 
@@ -117,47 +116,8 @@ def pure_rho(epsilon: Number) -> Fraction:
     >>> float(pure_rho(1))
     0.46211715726000974
     """
-    return randomized_response_rho(epsilon, 2)
-
-
-def randomized_response_rho(epsilon: Number, categories: SupportsIndex) -> Fraction:
-    """Return the rho of randomised response among several categories.
-
-    Parameters
-    ----------
-    epsilon : number
-    categories : int
-        At least 2. The true one is reported exp(epsilon) times as often as any other.
-
-    Returns
-    -------
-    Fraction
-        epsilon (exp(epsilon) - 1) / (exp(epsilon) + categories - 1), rounded up to 20 significant
-        digits.
-
-    Raises
-    ------
-    TypeError, ValueError
-        `categories` is not a whole number >= 2, or `epsilon` is not a positive number.
-
-    Notes
-    -----
-    The Kullback-Leibler divergence between the reports of two true categories; that order 1 is
-    the worst order: Harrison & Manurangsi, FORC 2026, arXiv 2510.25746.
-
-    Examples
-    --------
-    >>> float(randomized_response_rho(1, 10))
-    0.14663257409341549
-    """
     eps = exact(epsilon, "epsilon", price=True)
-    k = checked_whole(categories, "categories", least=2)
-
-    def rho(at: Precision) -> Interval:
-        other = (-at(eps)).exp()
-        return eps * (1 - other) / (1 + (k - 1) * other)
-
-    return upper(rho)
+    return upper(lambda at: eps * (1 - (-at(eps)).exp()) / (1 + (-at(eps)).exp()))
 
 
 def exponential_rho(epsilon: Number) -> Fraction:

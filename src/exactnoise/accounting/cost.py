@@ -13,7 +13,7 @@ from exactnoise.accounting import profile
 from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.accounting.convert import pure_rho
 from exactnoise.accounting.interval import upper
-from exactnoise.accounting.loss import PrivacyLoss, StatedLoss
+from exactnoise.accounting.loss import PrivacyLoss, StatedLoss, shortened
 from exactnoise.accounting.profile import Losses
 from exactnoise.accounting.rdp import Order
 
@@ -129,7 +129,7 @@ class PrivacyCost:
         """The rho; of a pure cost without one, the `pure_rho` of its epsilon; None where neither is known."""
         if self.rho is not None or self.epsilon is None or self.delta:
             return self.rho
-        return _pure_rho(self.epsilon) if self.epsilon else _NONE
+        return _pure_rho(shortened(self.epsilon)) if self.epsilon else _NONE
 
     @property
     def mu(self) -> Fraction | None:
@@ -165,7 +165,7 @@ class PrivacyCost:
         Examples
         --------
         >>> cost = PrivacyCost(epsilon=1)
-        >>> round(float(cost.rdp(2)), 6), cost.rdp(math.inf)
+        >>> round(float(cost.rdp(2)), 6), cost.rdp(float("inf"))
         (0.735326, Fraction(1, 1))
         """
         divergence = profile.rdp(self.losses, order)
@@ -204,7 +204,7 @@ class PrivacyCost:
         >>> from exactnoise import Laplace
         >>> plan = 30 * Laplace(sensitivity=1, scale=10).cost
         >>> plan.epsilon, round(float(plan.epsilon_at(1e-6)), 4)
-        (Fraction(3, 1), 2.1858)
+        (Fraction(3, 1), 2.2978)
         """
         return profile.least_epsilon(self.losses, exact(delta, "delta", positive=False, below=1, price=True))
 

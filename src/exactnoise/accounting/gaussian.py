@@ -46,7 +46,7 @@ def gaussian_delta(rho: Number, epsilon: Number) -> Fraction:
     Examples
     --------
     >>> round(float(gaussian_delta("0.125", 1)), 12)
-    0.006860206746
+    0.006829594983
     """
     amount = exact(rho, "rho", price=True)
     eps = exact(epsilon, "epsilon", positive=False, price=True)
@@ -130,9 +130,11 @@ def gaussian_rho(epsilon: Number, delta: Number) -> Fraction:
         return eps * eps / ((needed + eps).sqrt() + needed.sqrt()) / ((needed + eps).sqrt() + needed.sqrt())
 
     low = lower(enough)
-    high = 2 * low
-    while gaussian_delta(high, eps) <= small:
-        high *= 2
+    factor = Fraction(2)
+    high = low * factor
+    while upper(_delta(high, eps)) <= small:
+        factor *= factor
+        high *= factor
     # In 1 / rho, which is proportional to the variance, delta decreases.
     spread = least_argument(lambda inverse: _delta(1 / inverse, eps), small, 1 / high, 1 / low)
     return lower(lambda at: 1 / at(spread))

@@ -29,6 +29,9 @@ _SPARE_DIGITS = 10
 _MARGIN = 5
 # Formulas whose value is exactly 0 never agree in relative terms; this ends the search for more digits.
 _MOST_DIGITS = 4000
+# Smaller than any price of parameters that can be typed.
+_LEAST_EXPONENT = -20_000
+_LEAST = Fraction(1, 10**20_000)
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 _INFINITY, _MINUS_INFINITY = Decimal("Infinity"), Decimal("-Infinity")
@@ -181,17 +184,20 @@ def enclose(formula: Formula, digits: int = DIGITS) -> Interval:
         result = formula(Precision(working))
         if result.agrees_to(digits) or working >= _MOST_DIGITS:
             return result
-        working *= 2
+        working = min(2 * working, _MOST_DIGITS)
 
 
 def upper(formula: Formula, digits: int = DIGITS) -> Fraction:
     """The value of a formula, rounded up to `digits` significant digits: never below the true one."""
-    return Fraction(decimal_context(digits, ROUND_CEILING).plus(enclose(formula, digits + _MARGIN).high))
+    value = decimal_context(digits, ROUND_CEILING).plus(enclose(formula, digits + _MARGIN).high)
+    if value.is_zero() or value.adjusted() >= _LEAST_EXPONENT:
+        return Fraction(value)
+    return _LEAST if value > 0 else Fraction(0)  # the fraction would not fit in memory
 
 
 def lower(formula: Formula, digits: int = DIGITS) -> Fraction:
     """The value of a formula, rounded down to `digits` significant digits: never above the true one."""
-    return Fraction(decimal_context(digits, ROUND_FLOOR).plus(enclose(formula, digits + _MARGIN).low))
+    return -upper(lambda at: -formula(at), digits)
 
 
 def at_most(formula: Formula, limit: Fraction) -> bool:
@@ -203,7 +209,7 @@ def at_most(formula: Formula, limit: Fraction) -> bool:
             return True
         if excess.low > 0 or working >= _MOST_DIGITS:
             return False
-        working *= 2
+        working = min(2 * working, _MOST_DIGITS)
 
 
 @lru_cache(maxsize=16)

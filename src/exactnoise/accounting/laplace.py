@@ -108,7 +108,7 @@ def laplace_epsilon(epsilon_each: Number, delta: Number, *, times: SupportsIndex
     Examples
     --------
     >>> round(float(laplace_epsilon("0.1", 1e-6, times=30)), 6)
-    2.185759
+    2.297819
     """
     each, _, k = _checked(epsilon_each, 0, times)
     small = exact(delta, "delta", positive=False, below=1, price=True)
@@ -128,7 +128,12 @@ def _checked(epsilon_each: Number, epsilon: Number, times: SupportsIndex) -> tup
             f"times must be at most {MOST_TIMES} for the exact loss of Laplace noise, got {k}; "
             "rdp_epsilon with laplace_rdp, or pld_epsilon, are for any number"
         )
-    return each, eps, k
+    return _short(each), -_short(-eps), k
+
+
+def _short(amount: Fraction) -> Fraction:
+    """Rounded up to 100 digits if it is longer than that: the sums take powers of it."""
+    return amount if amount.denominator.bit_length() < 400 else upper(lambda at: at(amount), 100)
 
 
 def _delta(each: Fraction, k: int, eps: Fraction) -> Formula:

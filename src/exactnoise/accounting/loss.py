@@ -12,6 +12,7 @@ from fractions import Fraction
 from exactnoise.accounting import convert, rdp
 from exactnoise.accounting.interval import upper
 from exactnoise.accounting.rdp import Order
+from exactnoise.accounting.response import randomized_response_rho
 
 __all__ = [
     "DiscreteGaussianLoss",
@@ -115,7 +116,7 @@ class RandomizedResponseLoss:
 
     @property
     def rho(self) -> Fraction:
-        return convert.randomized_response_rho(self.epsilon, self.categories)
+        return randomized_response_rho(self.epsilon, self.categories)
 
     def rdp(self, order: Order) -> Fraction:
         return rdp.randomized_response_rdp(order, self.epsilon, self.categories)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from exactnoise.accounting.amount import approximately
 from exactnoise.accounting.compose import optimal_delta, optimal_epsilon, too_many_sums
 from exactnoise.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from exactnoise.accounting.laplace import MOST_TIMES, laplace_delta, laplace_epsilon
@@ -68,7 +69,7 @@ def least_epsilon(losses: Losses, delta: Fraction) -> Fraction:
         if curve is not None:
             yield rdp_epsilon(curve, delta)
 
-    return _least(bounds(), f"delta {float(delta):.3g}")
+    return _least(bounds(), "delta", delta)
 
 
 def least_delta(losses: Losses, epsilon: Fraction) -> Fraction:
@@ -93,13 +94,16 @@ def least_delta(losses: Losses, epsilon: Fraction) -> Fraction:
         if curve is not None:
             yield rdp_delta(curve, epsilon)
 
-    return _least(bounds(), f"epsilon {float(epsilon):.3g}")
+    return _least(bounds(), "epsilon", epsilon)
 
 
-def _least(bounds: Iterable[Fraction], where: str) -> Fraction:
+def _least(bounds: Iterable[Fraction], name: str, amount: Fraction) -> Fraction:
     least = min(bounds, default=None)
     if least is None:
-        raise ValueError(f"nothing is known of this cost at {where}: a part of it has only an (epsilon, delta)")
+        raise ValueError(
+            f"nothing is known of this cost at {name} {approximately(amount)}: "
+            "a part of it has only an (epsilon, delta), or no pure epsilon"
+        )
     return least
 
 
@@ -128,7 +132,8 @@ def _pure(losses: Losses) -> dict[Fraction, int] | None:
         if loss.epsilon is None or (isinstance(loss, StatedLoss) and loss.delta):
             return None
         if loss.epsilon:
-            counts[loss.epsilon] = counts.get(loss.epsilon, 0) + count
+            epsilon = shortened(loss.epsilon)
+            counts[epsilon] = counts.get(epsilon, 0) + count
     return counts if counts and not too_many_sums(counts) else None
 
 

@@ -66,7 +66,8 @@ class EqualQueries:
     def __init__(self, epsilon: Fraction, number: int) -> None:
         if number > MOST_QUERIES:
             raise ValueError(
-                f"the optimum is computed for up to {MOST_QUERIES} queries, got {number}; zcdp_epsilon is for any number"
+                f"the optimum is computed for up to {MOST_QUERIES} queries, got {number}; "
+                "zcdp_epsilon is for any number"
             )
         self.epsilon = epsilon
         self.last = number
@@ -109,17 +110,17 @@ class MixedQueries:
         self._at_digits: dict[int, tuple[list[Interval], list[Interval]]] = {}
 
     def _counted_sums(self) -> list[int]:
-        sums = {0}
+        sums, products = {0}, 0
         for eps, n in self._groups:
             step = int(eps / self._unit)
-            if len(sums) * (n + 1) <= _MOST_PRODUCTS:
+            products += len(sums) * (n + 1)
+            if products <= _MOST_PRODUCTS:
                 sums = {t + j * step for t in sums for j in range(n + 1)}
-            else:
-                sums = set()
-            if not 0 < len(sums) <= MOST_SUMS:
+            if products > _MOST_PRODUCTS or len(sums) > MOST_SUMS:
                 raise ValueError(
                     f"epsilons must have at most {MOST_SUMS} different sums for the optimum, which these "
-                    f"{len(self._groups)} kinds of queries exceed; rdp_epsilon and pld_epsilon are for such plans"
+                    f"{len(self._groups)} kinds of queries exceed or take too long to add up; "
+                    "rdp_epsilon and pld_epsilon are for such plans"
                 )
         return sorted(sums)
 
@@ -232,6 +233,4 @@ def _bernoulli(count: int) -> list[Fraction]:
     for i in range(1, count):
         for j in range(i, count):
             tangent[j] = (j - i) * tangent[j - 1] + (j - i + 2) * tangent[j]
-    return [
-        Fraction((-1) ** (j - 1) * 2 * j * number, 4**j * (4**j - 1)) for j, number in enumerate(tangent, start=1)
-    ]
+    return [Fraction((-1) ** (j - 1) * 2 * j * number, 4**j * (4**j - 1)) for j, number in enumerate(tangent, start=1)]

@@ -13,11 +13,13 @@ import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import SupportsIndex
 
-from exactnoise.accounting.amount import Number, exact
-from exactnoise.accounting.convert import checked_whole, discrete_laplace_rho, laplace_rho, randomized_response_rho
+from exactnoise.accounting.amount import Number, approximately, exact
+from exactnoise.accounting.convert import checked_whole, discrete_laplace_rho, laplace_rho
 from exactnoise.accounting.interval import Formula, Interval, Precision, enclose, upper
+from exactnoise.accounting.response import response_divergence
 
 __all__ = [
     "Curve",
@@ -170,11 +172,7 @@ def randomized_response_rdp(order: Order, epsilon: Number, categories: SupportsI
     if a is None:
         return eps
 
-    def mixed(at: Precision) -> Interval:
-        other, moved = (-at(eps)).exp(), (-at((a - 1) * eps)).exp()
-        return (1 + other * moved * (k - 2 + moved)) / (1 + (k - 1) * other)
-
-    return _divergence(a, eps, mixed) if a > 1 else randomized_response_rho(eps, k)
+    return response_divergence(a, eps, k)
 
 
 def pure_rdp(order: Order, epsilon: Number) -> Fraction:
@@ -215,12 +213,13 @@ def rdp_epsilon(curve: Curve, delta: Number, *, orders: Iterable[Order] | None =
     delta : number
         Between 0 and 1.
     orders : iterable of number, optional
-        Use the best of these orders instead of the best real one.
+        Use the best of these orders instead of the best real one and of the pure epsilon.
 
     Returns
     -------
     Fraction
-        Rounded up to 20 significant digits; at most ``curve(math.inf)``, at least 0.
+        Rounded up to 20 significant digits; at least 0 and, without `orders`, at most
+        ``curve(math.inf)``.
 
     Raises
     ------
@@ -231,8 +230,9 @@ def rdp_epsilon(curve: Curve, delta: Number, *, orders: Iterable[Order] | None =
     -----
     min over a of r(a) + ln(1 - 1/a) - ln(a delta) / (a - 1) (Canonne, Kamath & Steinke 2020,
     arXiv 2004.00010, Proposition 12; Asoodeh, Liao, Calmon, Kosut & Sankar 2020, arXiv 2001.05990).
-    Valid for parameters fixed beforehand: that the best order is chosen afterwards, from the curve,
-    is what a budget spent adaptively must not do.
+    Valid for parameters fixed beforehand: the best order, and whether the pure epsilon is smaller, are
+    seen from the whole curve. With one order, given in `orders` before the first answer, it is a
+    valid filter for spending as one goes (Feldman & Zrnic 2021, arXiv 2008.11193, Theorem 4.3).
 
     Examples
     --------
@@ -242,15 +242,19 @@ def rdp_epsilon(curve: Curve, delta: Number, *, orders: Iterable[Order] | None =
     small = exact(delta, "delta", below=1, price=True)
 
     def bound(a: Fraction) -> Formula:
-        divergence = curve(a)
-        if divergence == math.inf:
+        r = _value(curve, a)
+        if r is None:
             return _unbounded
-        r = Fraction(divergence)
         return lambda at: r + at(1 - 1 / a).ln() - at(a * small).ln() / (a - 1)
 
-    least = max(upper(bound(_best_order(bound, orders))), Fraction(0))
-    pure = curve(math.inf)
-    return least if pure == math.inf else min(least, Fraction(pure))
+    best = bound(_best_order(bound, orders))
+    pure = _value(curve, math.inf) if orders is None else None
+    if best is not _unbounded:
+        least = max(upper(best), Fraction(0))
+        return least if pure is None else min(least, pure)
+    if pure is None:
+        raise ValueError("the curve must be finite at some order; it is infinite at every one that was tried")
+    return pure
 
 
 def rdp_delta(curve: Curve, epsilon: Number, *, orders: Iterable[Order] | None = None) -> Fraction:
@@ -266,7 +270,8 @@ def rdp_delta(curve: Curve, epsilon: Number, *, orders: Iterable[Order] | None =
     Returns
     -------
     Fraction
-        Rounded up to 20 significant digits; 0 from the pure epsilon on, at most 1.
+        Rounded up to 20 significant digits; at most 1 and, without `orders`, 0 from the pure epsilon
+        on.
 
     Raises
     ------
@@ -284,18 +289,21 @@ def rdp_delta(curve: Curve, epsilon: Number, *, orders: Iterable[Order] | None =
     1.66e-13
     """
     eps = exact(epsilon, "epsilon", positive=False, price=True)
-    if eps >= curve(math.inf):
+    pure = _value(curve, math.inf) if orders is None else None
+    if pure is not None and eps >= pure:
         return Fraction(0)
 
     def logarithm(a: Fraction) -> Formula:
-        divergence = curve(a)
-        if divergence == math.inf:
+        r = _value(curve, a)
+        if r is None:
             return _unbounded
-        exponent = (a - 1) * (Fraction(divergence) - eps)
+        exponent = (a - 1) * (r - eps)
         return lambda at: exponent + a * at(1 - 1 / a).ln() - at(a - 1).ln()
 
     best = logarithm(_best_order(logarithm, orders))
-    return min(upper(lambda at: best(at).exp()), Fraction(1))
+    if best is _unbounded:
+        return Fraction(1)
+    return upper(lambda at: best(at).clipped(_NEGLIGIBLE, 0).exp())
 
 
 def best_order(bound: Callable[[Fraction], Formula]) -> Fraction:
@@ -309,47 +317,57 @@ def best_order(bound: Callable[[Fraction], Formula]) -> Fraction:
     Returns
     -------
     Fraction
-        A grid of orders whose distance from 1 grows fourfold, then golden section around the best
-        of them. Near its minimum the bound is flat, so the last digits of the order do not matter.
+        The best that golden section finds around each local minimum on a grid of orders whose
+        distance from 1 doubles: the smaller of two curves can have two minima. Near a minimum the
+        bound is flat, so the last digits of the order do not matter. They are the same on every
+        machine: only sums and products of floats decide.
     """
 
-    def at_distance(logarithm: float) -> tuple[Decimal, Fraction]:
-        a = 1 + Fraction(math.exp(logarithm))
+    def at_distance(power_of_two: int, factor: float = 1.0) -> tuple[Decimal, Fraction]:
+        a = 1 + Fraction(factor) * Fraction(2) ** power_of_two
         return enclose(bound(a), _SEARCH_DIGITS).high, a
 
-    step = math.log(4)
-    grid = [(*at_distance(j * step), j) for j in range(-8, 24)]
-    best = min(grid)
-    outwards = -1 if best is grid[0] else 1 if best is grid[-1] else 0
-    while outwards and abs(best[2]) < _FARTHEST:
-        j = best[2] + outwards
-        further = (*at_distance(j * step), j)
-        if further > best:
-            break
-        best = further
-    middle = best[2] * step
-    left, right = middle - step, middle + step
+    first, last = _NEAREST, _FARTHEST
+    values = {j: at_distance(j) for j in range(first, last + 1)}
+    # Extreme parameters have their best order far from the usual ones.
+    while values[first][0] < values[first + 1][0] and first > -_LIMIT:
+        first -= 1
+        values[first] = at_distance(first)
+    while values[last][0] < values[last - 1][0] and last < _LIMIT:
+        last += 1
+        values[last] = at_distance(last)
+    candidates = list(values.values())
+    for j in range(first + 1, last):
+        if values[j - 1] >= values[j] <= values[j + 1]:
+            candidates.append(_golden_section(partial(at_distance, j), 0.5, 2))
+    return min(candidates)[1]
+
+
+def _golden_section(
+    value: Callable[[float], tuple[Decimal, Fraction]], left: float, right: float
+) -> tuple[Decimal, Fraction]:
     inner = [right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)]
-    values = [at_distance(x) for x in inner]
-    candidates = [best[:2], *values]
+    values = [value(x) for x in inner]
     while right - left > _NARROW:
         if values[0] <= values[1]:
             right, inner[1], values[1] = inner[1], inner[0], values[0]
             inner[0] = right - _GOLDEN * (right - left)
-            values[0] = at_distance(inner[0])
+            values[0] = value(inner[0])
         else:
             left, inner[0], values[0] = inner[0], inner[1], values[1]
             inner[1] = left + _GOLDEN * (right - left)
-            values[1] = at_distance(inner[1])
-        candidates += values
-    return min(candidates)[1]
+            values[1] = value(inner[1])
+    return min(values)
 
 
 # Enough to tell orders apart; the result is evaluated again, with more.
 _SEARCH_DIGITS = 12
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _NARROW = 1e-6
-_FARTHEST = 500
+# Powers of 2: the usual distances of an order from 1, and the last ones that any typed parameters need.
+_NEAREST, _FARTHEST, _LIMIT = -16, 48, 3000
+# Logarithms of deltas so small that it no longer matters.
+_NEGLIGIBLE = -10_000
 
 
 def _best_order(bound: Callable[[Fraction], Formula], orders: Iterable[Order] | None) -> Fraction:
@@ -359,6 +377,20 @@ def _best_order(bound: Callable[[Fraction], Formula], orders: Iterable[Order] | 
     if not allowed or min(allowed) <= 1:
         raise ValueError("orders must be numbers above 1, at least one of them")
     return min(allowed, key=lambda a: enclose(bound(a), _SEARCH_DIGITS).high)
+
+
+def _value(curve: Curve, order: Fraction | float) -> Fraction | None:
+    """The curve at an order, None for infinity; a ValueError for what no divergence can be."""
+    value = curve(order)
+    if value == math.inf:
+        return None
+    if not value >= 0:
+        raise ValueError(f"curve must give numbers >= 0, got {value!r} at order {_shown(order)}")
+    return Fraction(value)
+
+
+def _shown(order: Fraction | float) -> str:
+    return approximately(order) if isinstance(order, Fraction) else str(order)
 
 
 def _unbounded(at: Precision) -> Interval:

@@ -13,6 +13,9 @@ __all__ = ["largest_on_grid", "largest_whole", "least_argument"]
 
 _NEAREST = decimal_context(2 * DIGITS, ROUND_HALF_EVEN)
 _HALF = Decimal("0.5")
+_TOLERANCE = Decimal((0, (1,), -DIGITS - 2))
+# Far more than any bracket of typed numbers takes; what is returned is certified in any case.
+_MOST_STEPS = 300
 
 
 def least_argument(value: Callable[[Fraction], Formula], limit: Fraction, low: Fraction, high: Fraction) -> Fraction:
@@ -55,16 +58,19 @@ def _crossing(value: Callable[[Fraction], Formula], limit: Fraction, low: Fracti
 
     left, right = (n.divide(Decimal(x.numerator), Decimal(x.denominator)) for x in (low, high))
     at_left, at_right = excess(left), excess(right)
-    tolerance = Decimal((0, (1,), -DIGITS - 2))
     side = 0
-    while n.subtract(right, left) > n.multiply(tolerance, right):
+    for _ in range(_MOST_STEPS):
         width = n.subtract(right, left)
-        share = n.divide(at_left, n.subtract(at_left, at_right)) if at_left > 0 >= at_right else _HALF
-        middle = n.add(left, n.multiply(width, share))
+        if width <= n.multiply(_TOLERANCE, right):
+            break
+        if n.multiply(left, Decimal(4)) < right and left > 0:  # far apart: halve the logarithm
+            middle = n.sqrt(n.multiply(left, right))
+        elif at_left.is_finite() and at_right.is_finite() and at_left > 0 >= at_right:
+            middle = n.add(left, n.multiply(width, n.divide(at_left, n.subtract(at_left, at_right))))
+        else:
+            middle = n.multiply(n.add(left, right), _HALF)
         if not left < middle < right:
             middle = n.multiply(n.add(left, right), _HALF)
-            if not left < middle < right:
-                break
         at_middle = excess(middle)
         if at_middle > 0:
             left, at_left = middle, at_middle
@@ -102,7 +108,9 @@ def largest_on_grid(fits: Callable[[Fraction], bool], guess: Fraction, digits: i
     while above - below > 1:
         middle = (below + above) // 2
         below, above = (middle, above) if fits(middle * step) else (below, middle)
-    return below * step
+    found = below * step
+    # One digit too long where a power of ten lies between `low` and what was found.
+    return Fraction(context.divide(Decimal(found.numerator), Decimal(found.denominator)))
 
 
 def largest_whole(fits: Callable[[int], bool], start: int = 1) -> int:

@@ -79,6 +79,8 @@ class Terms:
         )
         # A part of a budget can have an epsilon longer than any typed one, so it is not checked as one.
         promised = {name: value for name in ("epsilon", "delta", "rho") if (value := getattr(guarantee, name))}
+        if list(promised) not in (["epsilon"], ["epsilon", "delta"], ["rho"]) or (guarantee.epsilon == 0):
+            raise ValueError("the state of the budget is damaged: its guarantee is none that a budget can give")
         if _checked_method(method, promised) == "zcdp" and "epsilon" in promised:
             allowed = {"rho": zcdp_rho(promised["epsilon"], promised["delta"])}
         else:

@@ -39,7 +39,7 @@ _EPILOG = """\
 example: totals of epsilon 1 and delta 1e-6, queries of three sizes
   $ exactnoise budget --epsilon 1 --delta 1e-6 --query-epsilon 0.01,0.1,0.5
 
-                                         epsilon of a query
+                                           epsilon of a query
   rule             valid               0.01      0.1      0.5
   basic            as you go            100       10        2
   zCDP             as you go            487        4        0
@@ -50,8 +50,8 @@ example: totals of epsilon 1 and delta 1e-6, queries of three sizes
   best as you go                       zCDP    basic    basic
   best fixed plan                   optimal    basic    basic
 
-  487 small queries fit if rho is added up (method="zcdp") and 100 if epsilon is
-  (method="basic"), but for queries of 0.1 and more the plain sum is better.
+  Of the small queries, a PrivacyBudget with method="zcdp" lets 487 through, and
+  one with method="basic" 100. For queries of 0.1 and more the plain sum is better.
 
 example: the largest epsilon of each of 10, 100 or 1000 queries of Laplace noise
   $ exactnoise budget --epsilon 1 --delta 1e-6 --queries 10,100,1000 --mechanism laplace
@@ -131,7 +131,7 @@ def _six_digits(value: Fraction) -> str:
 _HOW_MANY = _Question("queries", "How many queries fit in {}", "epsilon of a query", approximately, int)
 _HOW_LARGE = _Question(
     "query_epsilon",
-    "How large the epsilon of each query may be in {}, rounded down",
+    "The largest epsilon of queries that fit in {}, rounded down",
     "number of queries",
     _six_digits,
     text,
@@ -203,7 +203,7 @@ def _title(args: argparse.Namespace, question: _Question) -> str:
     total = f"epsilon {approximately(exact(args.epsilon, 'epsilon'))}"
     if args.delta is not None:
         total += f", delta {approximately(exact(args.delta, 'delta'))}"
-    return f"{question.title.format(total)}, of {_KINDS[args.mechanism]}"
+    return f"{question.title.format(total)}\nThey are answered by {_KINDS[args.mechanism]}."
 
 
 def _tables(question: _Question, results: Results) -> Iterator[str]:
@@ -258,11 +258,11 @@ def _example_of_a_plan(question: _Question, results: Results, delta: str) -> lis
     for typed, capacities in results.items():
         best = max(capacities, key=lambda c: c.amount or 0)
         if best.rule == "optimal" and best.amount:
-            amount = text(Fraction(best.amount))
-            each, times = (typed, amount) if question is _HOW_MANY else (amount, typed)
+            asked, answer, small = exact(typed, "asked"), Fraction(best.amount), text(exact(delta, "delta"))
+            each, times = (asked, answer) if question is _HOW_MANY else (answer, asked)
             lines = [
-                f'  price = optimal_epsilon("{each}", times={times}, delta="{delta}")',
-                f'  budget.spend(PrivacyCost(epsilon=price, delta="{delta}"))',
+                f'  price = optimal_epsilon("{text(each)}", times={int(times)}, delta="{small}")',
+                f'  budget.spend(PrivacyCost(epsilon=price, delta="{small}"))',
             ]
             return lines if max(map(len, lines)) <= _WIDTH else []
     return []

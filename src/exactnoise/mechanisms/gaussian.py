@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache
 from exactnoise._refine import gaussian_epsilon, gaussian_sigma
 from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import Number, exact, float_down
-from exactnoise.accounting.interval import upper
-from exactnoise.accounting.loss import GaussianLoss
+from exactnoise.accounting.loss import GaussianLoss, shortened
 from exactnoise.mechanisms._parameters import (
     checked_alpha,
     checked_sensitivity,
@@ -122,7 +121,7 @@ class Gaussian(AdditiveMechanism):
             return PrivacyCost.of(GaussianLoss(self._price["rho"]))
         # The noise really drawn has the rounded scale, which is never below the exact one.
         scale = self._price.get("scale", Fraction(self.scale))
-        loss = GaussianLoss(upper(lambda at: at(self.sensitivity**2 / (2 * scale**2))))
+        loss = GaussianLoss(shortened(self.sensitivity**2 / (2 * scale**2)))
         return PrivacyCost.of(loss, epsilon=self._price.get("epsilon"), delta=self._price.get("delta", Fraction(0)))
 
     @property

@@ -1,0 +1,173 @@
+"""Whatever is done to a budget, in whatever order: the cap holds, and nothing is lost.
+
+A state machine drives a budget and the parts it is split into with spends, fits, splits, refusals,
+ways through a saved state, and threads, and keeps the sums itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise.accounting import PrivacyBudget, PrivacyCost, zcdp_epsilon
+from exactnoise.errors import BudgetExceeded
+
+CAPS = [
+    {"epsilon": 1},
+    {"epsilon": "1/3", "delta": "1e-6", "method": "basic"},
+    {"epsilon": 2, "delta": 1e-6, "method": "zcdp"},
+    {"rho": "0.1"},
+]
+NAMES = ("epsilon", "delta", "rho")
+amounts = st.one_of(
+    st.fractions(Fraction(1, 10**6), 1),
+    st.sampled_from([0.1, "0.1", "1/7", "1/11", 1e-12, Fraction(1, 3)]),
+)
+
+
+def amounts_of(cost):
+    return tuple(getattr(cost, name) or Fraction(0) for name in NAMES)
+
+
+class Budgets(RuleBasedStateMachine):
+    """`spent` is what was charged to each budget, `released` what was charged and not only handed on to parts."""
+
+    new_budget = PrivacyBudget
+
+    @initialize(cap=st.sampled_from(CAPS))
+    def create(self, cap):
+        self.root = self.new_budget(neighbors="add-remove", unit="person", **cap)
+        self.budgets = [self.root]
+        self.spent = [[Fraction(0)] * 3]
+        self.released = [Fraction(0)] * 3
+
+    def pick(self, index):
+        return index % len(self.budgets)
+
+    def charge(self, which, before, *, released=True):
+        after = amounts_of(self.budgets[which].spent)
+        for i in range(3):
+            assert after[i] >= before[i]
+            self.spent[which][i] += after[i] - before[i]
+            self.released[i] += after[i] - before[i] if released else 0
+
+    @rule(which=st.integers(0, 9), epsilon=amounts, delta=st.sampled_from([0, 0, "1e-7"]), rho=st.booleans())
+    def spend(self, which, epsilon, delta, rho):
+        which = self.pick(which)
+        budget = self.budgets[which]
+        cost = PrivacyCost(epsilon=epsilon, delta=delta, rho=epsilon if rho else None)
+        before, history = amounts_of(budget.spent), budget.history
+        try:
+            budget.spend(cost)
+        except BudgetExceeded as refusal:
+            assert budget.history == history
+            if refusal.largest_epsilon and not delta and not rho:
+                budget.spend(PrivacyCost(epsilon=refusal.largest_epsilon))  # the next smaller query passes
+        except TypeError:
+            assert budget.history == history
+        self.charge(which, before)
+
+    @rule(
+        which=st.integers(0, 9),
+        times=st.integers(1, 40),
+        uses=st.integers(0, 3),
+        mechanism=st.sampled_from([Laplace, DiscreteLaplace, Gaussian]),
+    )
+    def fit(self, which, times, uses, mechanism):
+        which = self.pick(which)
+        budget = self.budgets[which]
+        before = amounts_of(budget.spent)
+        try:
+            fitted = budget.fit(mechanism, times=times, sensitivity=1)
+        except (BudgetExceeded, TypeError, ValueError):  # nothing left; no price here; too little for any scale
+            assert amounts_of(budget.spent) == before
+            return
+        assert amounts_of(budget.spent) == before
+        for _ in range(min(uses, times)):
+            budget.spend(fitted)
+        self.charge(which, before)
+
+    @rule(which=st.integers(0, 9), weights=st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    def split(self, which, weights):
+        which = self.pick(which)
+        if len(self.budgets) > 8:
+            return
+        before = amounts_of(self.budgets[which].spent)
+        try:
+            parts = self.budgets[which].split(*weights)
+        except BudgetExceeded:
+            return
+        self.charge(which, before, released=False)
+        self.budgets += parts
+        self.spent += [[Fraction(0)] * 3 for _ in parts]
+
+    @rule(which=st.integers(0, 9), epsilon=amounts)
+    def race(self, which, epsilon):
+        which = self.pick(which)
+        budget = self.budgets[which]
+        before = amounts_of(budget.spent)
+
+        def spend():
+            try:
+                budget.spend(PrivacyCost(epsilon=epsilon))
+            except BudgetExceeded:
+                pass
+
+        threads = [threading.Thread(target=spend) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.charge(which, before)
+
+    @rule(which=st.integers(0, 9))
+    def save_and_restore(self, which):
+        which = self.pick(which)
+        restored = PrivacyBudget.from_state(self.budgets[which].to_state())
+        assert restored.history == self.budgets[which].history
+        self.budgets[which] = restored
+        self.root = self.budgets[0]
+
+    @invariant()
+    def sums_and_caps_hold(self):
+        for budget, spent in zip(self.budgets, self.spent, strict=True):
+            assert amounts_of(budget.spent) == tuple(spent)
+            assert budget.spent + budget.remaining == budget.total
+            assert all(s <= t for s, t in zip(spent, amounts_of(budget.total), strict=True))
+
+    @invariant()
+    def everything_together_keeps_the_promise(self):
+        assert all(r <= t for r, t in zip(self.released, amounts_of(self.root.total), strict=True))
+
+    def teardown(self):
+        if getattr(self, "root", None) is not None and self.root.method == "zcdp" and self.root.guarantee.epsilon:
+            assert zcdp_epsilon(self.root.total.rho, "1e-6") <= self.root.guarantee.epsilon
+
+
+def test_histories():
+    run_state_machine_as_test(Budgets, settings=settings(deadline=None, max_examples=40, stateful_step_count=25))
+
+
+class Generous(PrivacyBudget):
+    """Splits more than it has."""
+
+    def split(self, *weights):
+        parts = super().split(*weights)
+        return (*parts, *(PrivacyBudget.from_state(part.to_state()) for part in parts))
+
+
+class GenerousBudgets(Budgets):
+    new_budget = Generous
+
+
+def test_the_machine_catches_a_budget_that_hands_out_too_much():
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            GenerousBudgets, settings=settings(deadline=None, max_examples=300, stateful_step_count=25, database=None)
+        )

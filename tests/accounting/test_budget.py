@@ -200,9 +200,7 @@ def test_a_refusal_for_delta():
 
 def test_a_refusal_in_rho():
     budget = budget_of(rho=0.5)
-    with pytest.raises(
-        BudgetExceeded, match=r"largest rho that fits is 0\.5, Gaussian noise of scale 1 for"
-    ) as caught:
+    with pytest.raises(BudgetExceeded, match=r"largest rho that fits is 0\.5, Gaussian noise of scale 1 for") as caught:
         budget.spend(PrivacyCost(rho=1))
     assert caught.value.largest_epsilon is None
     assert caught.value.remaining == PrivacyCost(rho=0.5)

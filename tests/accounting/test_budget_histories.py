@@ -10,12 +10,12 @@ import threading
 from fractions import Fraction
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
-from exactnoise.accounting import PrivacyBudget, PrivacyCost, zcdp_epsilon
+from exactnoise.accounting import PrivacyBudget, PrivacyCost, pure_rho, zcdp_epsilon
 from exactnoise.errors import BudgetExceeded
 
 CAPS = [
@@ -36,7 +36,7 @@ def amounts_of(cost):
 
 
 class Budgets(RuleBasedStateMachine):
-    """`spent` is what was charged to each budget, `released` what was charged and not only handed on to parts."""
+    """`spent` is what each budget must have charged, `released` what was not only handed on to parts."""
 
     new_budget = PrivacyBudget
 
@@ -50,28 +50,38 @@ class Budgets(RuleBasedStateMachine):
     def pick(self, index):
         return index % len(self.budgets)
 
-    def charge(self, which, before, *, released=True):
-        after = amounts_of(self.budgets[which].spent)
+    def charge(self, which, price, *, released=True):
         for i in range(3):
-            assert after[i] >= before[i]
-            self.spent[which][i] += after[i] - before[i]
-            self.released[i] += after[i] - before[i] if released else 0
+            self.spent[which][i] += price[i]
+            self.released[i] += price[i] if released else 0
+
+    def price(self, which, cost):
+        """What the budget must charge, from its terms alone."""
+        total = self.budgets[which].total
+        if total.rho is not None:
+            return (0, 0, pure_rho(cost.epsilon) if cost.rho is None else cost.rho)
+        return (cost.epsilon, cost.delta, 0)
 
     @rule(which=st.integers(0, 9), epsilon=amounts, delta=st.sampled_from([0, 0, "1e-7"]), rho=st.booleans())
     def spend(self, which, epsilon, delta, rho):
         which = self.pick(which)
         budget = self.budgets[which]
         cost = PrivacyCost(epsilon=epsilon, delta=delta, rho=epsilon if rho else None)
-        before, history = amounts_of(budget.spent), budget.history
+        history = budget.history
         try:
             budget.spend(cost)
         except BudgetExceeded as refusal:
             assert budget.history == history
+            left = amounts_of(budget.remaining)
+            assert any(asked > rest for asked, rest in zip(self.price(which, cost), left, strict=True))
             if refusal.largest_epsilon and not delta and not rho:
-                budget.spend(PrivacyCost(epsilon=refusal.largest_epsilon))  # the next smaller query passes
+                smaller = PrivacyCost(epsilon=refusal.largest_epsilon)
+                budget.spend(smaller)  # the next smaller query passes
+                self.charge(which, self.price(which, smaller))
         except TypeError:
             assert budget.history == history
-        self.charge(which, before)
+        else:
+            self.charge(which, self.price(which, cost))
 
     @rule(
         which=st.integers(0, 9),
@@ -91,19 +101,22 @@ class Budgets(RuleBasedStateMachine):
         assert amounts_of(budget.spent) == before
         for _ in range(min(uses, times)):
             budget.spend(fitted)
-        self.charge(which, before)
+            self.charge(which, self.price(which, fitted.cost))
 
     @rule(which=st.integers(0, 9), weights=st.lists(st.integers(1, 9), min_size=1, max_size=3))
     def split(self, which, weights):
         which = self.pick(which)
         if len(self.budgets) > 8:
             return
-        before = amounts_of(self.budgets[which].spent)
+        left = amounts_of(self.budgets[which].remaining)
         try:
             parts = self.budgets[which].split(*weights)
         except BudgetExceeded:
+            assert not any(left[0::2])
             return
-        self.charge(which, before, released=False)
+        handed_on = [sum(column) for column in zip(*(amounts_of(part.total) for part in parts), strict=True)]
+        assert tuple(handed_on) == left
+        self.charge(which, left, released=False)
         self.budgets += parts
         self.spent += [[Fraction(0)] * 3 for _ in parts]
 
@@ -111,20 +124,22 @@ class Budgets(RuleBasedStateMachine):
     def race(self, which, epsilon):
         which = self.pick(which)
         budget = self.budgets[which]
-        before = amounts_of(budget.spent)
+        cost, passed = PrivacyCost(epsilon=epsilon), []
 
         def spend():
             try:
-                budget.spend(PrivacyCost(epsilon=epsilon))
+                budget.spend(cost)
             except BudgetExceeded:
-                pass
+                return
+            passed.append(1)  # list.append is atomic
 
         threads = [threading.Thread(target=spend) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.charge(which, before)
+        for _ in passed:
+            self.charge(which, self.price(which, cost))
 
     @rule(which=st.integers(0, 9))
     def save_and_restore(self, which):
@@ -151,7 +166,7 @@ class Budgets(RuleBasedStateMachine):
 
 
 def test_histories():
-    run_state_machine_as_test(Budgets, settings=settings(deadline=None, max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(Budgets, settings=settings(deadline=None, max_examples=30, stateful_step_count=20))
 
 
 class Generous(PrivacyBudget):
@@ -162,12 +177,24 @@ class Generous(PrivacyBudget):
         return (*parts, *(PrivacyBudget.from_state(part.to_state()) for part in parts))
 
 
-class GenerousBudgets(Budgets):
-    new_budget = Generous
+class Forgetful(PrivacyBudget):
+    """Lets every third spend through unrecorded."""
+
+    __slots__ = ("_count",)
+
+    def spend(self, what, *, label=None):
+        self._count = getattr(self, "_count", 0) + 1
+        if self._count % 3:
+            super().spend(what, label=label)
 
 
-def test_the_machine_catches_a_budget_that_hands_out_too_much():
+@pytest.mark.parametrize("broken", [Generous, Forgetful])
+def test_the_machine_catches_broken_budgets(broken):
+    machine = type("Broken", (Budgets,), {"new_budget": broken})
     with pytest.raises(AssertionError):
         run_state_machine_as_test(
-            GenerousBudgets, settings=settings(deadline=None, max_examples=300, stateful_step_count=25, database=None)
+            machine,
+            settings=settings(
+                deadline=None, max_examples=300, stateful_step_count=20, database=None, phases=[Phase.generate]
+            ),
         )

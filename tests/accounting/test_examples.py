@@ -6,9 +6,22 @@ import doctest
 
 import pytest
 
-from exactnoise.accounting import amount, budget, capacity, compose, convert, cost, gaussian, laplace, rdp, zcdp
+from exactnoise.accounting import (
+    amount,
+    budget,
+    capacity,
+    compose,
+    convert,
+    cost,
+    gaussian,
+    laplace,
+    pld,
+    rdp,
+    response,
+    zcdp,
+)
 
-MODULES = [amount, budget, capacity, compose, convert, cost, gaussian, laplace, rdp, zcdp]
+MODULES = [amount, budget, capacity, compose, convert, cost, gaussian, laplace, pld, rdp, response, zcdp]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -32,6 +32,18 @@ def test_delta(row):
         assert delta == 0
 
 
+@pytest.mark.parametrize(
+    ("each", "k", "epsilon", "value"),
+    [
+        ("0.1", 50, "1.3", "0.01490818396947155513666979"),
+        ("0.5", 100, "10", "0.4742225513450336773325288"),
+    ],
+)
+def test_many_releases(each, k, epsilon, value):
+    """By the formula of the vectors' script at 330 digits: 40 of the 51 polynomials matter here."""
+    assert is_just_above(laplace_delta(each, epsilon, times=k), value)
+
+
 def test_the_rows_catch_the_wrong_side(monkeypatch):
     monkeypatch.setattr(laplace, "upper", lambda formula: upper(formula) * (1 - Fraction(1, 10**16)))
     for row in ROWS["delta"]:
@@ -106,6 +118,13 @@ def test_extremes(each, times):
     assert 0 <= laplace_epsilon(each, "1e-300", times=times) <= whole
     assert 0 <= laplace_epsilon(each, "0.999", times=times) <= whole
     assert laplace_delta(each, 0, times=times) <= 1
+
+
+def test_long_parameters_keep_the_contract():
+    each = Fraction(1, 3 * 10**121)
+    assert laplace_delta(each, each) == 0
+    assert laplace_epsilon(each, 0) == each
+    assert laplace_epsilon(each, "1e-300", times=3) <= 3 * each
 
 
 def test_the_largest_number_of_releases_is_quick():

@@ -91,7 +91,11 @@ def split_the_last(budget):
 
 @pytest.mark.parametrize(
     ("act", "cap", "rounds"),
-    [(spend_the_last, CAPS[0], 1000), (split_the_last, CAPS[0], 200), *((spend_the_last, cap, 100) for cap in CAPS[1:])],
+    [
+        (spend_the_last, CAPS[0], 1000),
+        (split_the_last, CAPS[0], 200),
+        *((spend_the_last, cap, 100) for cap in CAPS[1:]),
+    ],
 )
 def test_exactly_one_thread_wins(act, cap, rounds):
     budgets = last_units(rounds, cap=cap)

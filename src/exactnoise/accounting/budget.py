@@ -55,7 +55,8 @@ class PrivacyBudget:
         The cap, when it is counted in zCDP. Exactly one of `epsilon` and `rho` must be given.
     method : {"basic", "zcdp"}, optional
         The composition rule: "basic" adds epsilons and deltas up; "zcdp" adds rhos up, in a budget
-        of `epsilon` and `delta` to the largest rho that proves them (`zcdp_rho`). It must be said
+        of `epsilon` and `delta` to the largest rho that proves them (`zcdp_rho`, less one part in
+        10^9, so that a saved budget stays provable). It must be said
         when `delta` is given; otherwise it follows from the other parameters.
 
     Raises

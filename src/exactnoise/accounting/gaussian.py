@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from exactnoise.accounting.amount import Number, exact
-from exactnoise.accounting.interval import Formula, Interval, Precision, lower, upper
+from exactnoise.accounting.interval import Formula, Interval, Precision, at_most, lower, upper
 from exactnoise.accounting.search import least_argument
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_rho"]
@@ -84,7 +84,7 @@ def gaussian_epsilon(rho: Number, delta: Number) -> Fraction:
     4.377178096
     """
     amount, small = exact(rho, "rho", price=True), exact(delta, "delta", below=1, price=True)
-    if gaussian_delta(amount, 0) <= small:
+    if at_most(_delta(amount, Fraction(0)), small):
         return Fraction(0)
     # Bun & Steinke 2016, arXiv 1605.02065, Proposition 1.3.
     enough = upper(lambda at: amount + 2 * (-amount * at(small).ln()).sqrt())

@@ -30,7 +30,7 @@ from typing import SupportsIndex
 
 from exactnoise.accounting.amount import Number, exact
 from exactnoise.accounting.convert import checked_whole
-from exactnoise.accounting.interval import Formula, upper
+from exactnoise.accounting.interval import Formula, at_most, upper
 from exactnoise.accounting.search import least_argument
 
 __all__ = ["MOST_TIMES", "laplace_delta", "laplace_epsilon"]
@@ -77,7 +77,7 @@ def laplace_delta(epsilon_each: Number, epsilon: Number, *, times: SupportsIndex
     each, eps, k = _checked(epsilon_each, epsilon, times)
     if eps >= k * each:
         return Fraction(0)
-    return min(upper(_delta(each, k, eps)), Fraction(1))
+    return min(upper(_delta(_short(each), k, -_short(-eps))), Fraction(1))
 
 
 def laplace_epsilon(epsilon_each: Number, delta: Number, *, times: SupportsIndex = 1) -> Fraction:
@@ -114,9 +114,10 @@ def laplace_epsilon(epsilon_each: Number, delta: Number, *, times: SupportsIndex
     small = exact(delta, "delta", positive=False, below=1, price=True)
     if not small:
         return k * each
-    if laplace_delta(each, 0, times=k) <= small:
+    if at_most(_delta(_short(each), k, Fraction(0)), small):
         return Fraction(0)
-    return least_argument(lambda eps: _delta(each, k, eps), small, Fraction(0), k * each)
+    found = least_argument(lambda eps: _delta(_short(each), k, eps), small, Fraction(0), k * _short(each))
+    return min(found, k * each)
 
 
 def _checked(epsilon_each: Number, epsilon: Number, times: SupportsIndex) -> tuple[Fraction, Fraction, int]:
@@ -128,7 +129,7 @@ def _checked(epsilon_each: Number, epsilon: Number, times: SupportsIndex) -> tup
             f"times must be at most {MOST_TIMES} for the exact loss of Laplace noise, got {k}; "
             "rdp_epsilon with laplace_rdp, or pld_epsilon, are for any number"
         )
-    return _short(each), -_short(-eps), k
+    return each, eps, k
 
 
 def _short(amount: Fraction) -> Fraction:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -26,7 +26,9 @@ __all__ = ["MOST_QUERIES", "MOST_SUMS", "EqualQueries", "Losses", "MixedQueries"
 #: The limits of what is computed within seconds.
 MOST_QUERIES = 10**8
 MOST_SUMS = 2**16
-_MOST_PRODUCTS = 4 * MOST_SUMS
+_MOST_PRODUCTS = 16 * MOST_SUMS
+
+_ZERO = Decimal(0)
 
 
 class Losses(Protocol):
@@ -146,21 +148,29 @@ class MixedQueries:
 
     def _weights(self, at: Precision) -> dict[int, Interval]:
         """The probability of each sum of the epsilons with a false response, on the first input."""
-        weights = {0: at(1)}
+        kinds = []
         for eps, n in self._groups:
-            step, shrink = int(eps / self._unit), (-at(eps)).exp()
-            term = (-n * (1 + shrink).ln()).exp()
-            terms = [term]
+            shrink = (-at(eps)).exp()
+            terms = [(-n * (1 + shrink).ln()).exp()]
             for j in range(n):
-                term = term * shrink * at(Fraction(n - j, j + 1))
-                terms.append(term)
-            products: dict[int, Interval] = {}
-            for t, weight in weights.items():
-                for j, factor in enumerate(terms):
-                    product, place = weight * factor, t + j * step
-                    products[place] = products[place] + product if place in products else product
-            weights = products
-        return weights
+                terms.append(terms[-1] * shrink * at(Fraction(n - j, j + 1)))
+            kinds.append((int(eps / self._unit), terms))
+        low = _convolved(at.down, [(step, [term.low for term in terms]) for step, terms in kinds])
+        high = _convolved(at.up, [(step, [term.high for term in terms]) for step, terms in kinds])
+        return {t: Interval(at, low[t], high[t]) for t in low}
+
+
+def _convolved(context: Context, kinds: Sequence[tuple[int, Sequence[Decimal]]]) -> dict[int, Decimal]:
+    """The distribution of a sum from those of its parts, rounded as the context does."""
+    weights = {0: Decimal(1)}
+    for step, terms in kinds:
+        products: dict[int, Decimal] = {}
+        for t, weight in weights.items():
+            for j, term in enumerate(terms):
+                place = t + j * step
+                products[place] = context.fma(weight, term, products.get(place, _ZERO))
+        weights = products
+    return weights
 
 
 def _series(numerator: int, denominator: int, x: Interval) -> Interval:
@@ -215,7 +225,7 @@ def _log_factorial(n: int, at: Precision) -> Interval:
         power *= n * n
         j += 1
     rest = at(term)
-    return total + Interval(at, min(rest.low, Decimal(0)), max(rest.high, Decimal(0)))
+    return total + Interval(at, min(rest.low, _ZERO), max(rest.high, _ZERO))
 
 
 def _stirling(j: int) -> Fraction:

@@ -303,7 +303,7 @@ def rdp_delta(curve: Curve, epsilon: Number, *, orders: Iterable[Order] | None =
     best = logarithm(_best_order(logarithm, orders))
     if best is _unbounded:
         return Fraction(1)
-    return upper(lambda at: best(at).clipped(_NEGLIGIBLE, 0).exp())
+    return min(upper(lambda at: best(at).clipped(_NEGLIGIBLE, 0).exp()), Fraction(1))
 
 
 def best_order(bound: Callable[[Fraction], Formula]) -> Fraction:
@@ -330,7 +330,7 @@ def best_order(bound: Callable[[Fraction], Formula]) -> Fraction:
     first, last = _NEAREST, _FARTHEST
     values = {j: at_distance(j) for j in range(first, last + 1)}
     # Extreme parameters have their best order far from the usual ones.
-    while values[first][0] < values[first + 1][0] and first > -_LIMIT:
+    while values[first][0] < values[first + 1][0] and first > _NEAREST_LIMIT:
         first -= 1
         values[first] = at_distance(first)
     while values[last][0] < values[last - 1][0] and last < _LIMIT:
@@ -364,8 +364,8 @@ def _golden_section(
 _SEARCH_DIGITS = 12
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _NARROW = 1e-6
-# Powers of 2: the usual distances of an order from 1, and the last ones that any typed parameters need.
-_NEAREST, _FARTHEST, _LIMIT = -16, 48, 3000
+# Powers of 2: the usual distances of an order from 1, and the last ones that make a difference.
+_NEAREST, _FARTHEST, _NEAREST_LIMIT, _LIMIT = -16, 48, -600, 3000
 # Logarithms of deltas so small that it no longer matters.
 _NEGLIGIBLE = -10_000
 

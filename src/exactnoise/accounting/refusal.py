@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_UP
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from exactnoise.accounting.amount import approximately, decimal_context, float_up
+from exactnoise.accounting.amount import approximately, decimal_context, exact, float_up
 from exactnoise.accounting.convert import pure_rho
 from exactnoise.accounting.cost import PrivacyCost
 from exactnoise.accounting.fitting import fitted, pure_epsilon_about
@@ -89,7 +90,9 @@ def _fit(terms: Terms, left: tuple[Fraction, ...], price: tuple[Fraction, ...] |
         mechanism = None
     if mechanism is None:
         return _Fit(None, None, "")
-    return _Fit(mechanism.cost.epsilon, getattr(mechanism, "scale", None), type(what).__name__ + " of scale {}")
+    scale = getattr(mechanism, "scale", None)
+    words = type(what).__name__ + " of scale {}"
+    return _Fit(mechanism.cost.epsilon, None if scale is None else _typable(Fraction(scale)), words)
 
 
 def _fit_of_bare_cost(currency: str, left: Fraction, what: Any) -> _Fit:
@@ -98,12 +101,18 @@ def _fit_of_bare_cost(currency: str, left: Fraction, what: Any) -> _Fit:
         if currency == "rho" and not (isinstance(what, PrivacyCost) and what.rho is None):
             return _Fit(
                 None,
-                float_up(upper(lambda at: (1 / at(2 * left)).sqrt())),
+                _typable(upper(lambda at: (1 / at(2 * left)).sqrt())),
                 "Gaussian noise of scale {} for a sensitivity of 1",
             )
         epsilon = left
         if currency == "rho":
             epsilon = largest_on_grid(lambda amount: pure_rho(amount) <= left, pure_epsilon_about(left), _DIGITS)
-        return _Fit(epsilon, float_up(1 / epsilon), "Laplace noise of scale {} for a sensitivity of 1")
+        return _Fit(epsilon, _typable(1 / epsilon), "Laplace noise of scale {} for a sensitivity of 1")
     except ValueError:  # beyond the largest double
         return _Fit(left if currency == "epsilon" else None, None, "")
+
+
+def _typable(scale: Fraction) -> float:
+    """The least double whose decimal text, by which it counts when typed, is not below the scale."""
+    rounded = float_up(scale)
+    return rounded if exact(rounded, "scale") >= scale else math.nextafter(rounded, math.inf)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Literal, get_args
 
-from exactnoise.accounting.amount import Number, exact
+from exactnoise.accounting.amount import Number, decimal_context, exact
 from exactnoise.accounting.cost import Neighbors, PrivacyCost
 from exactnoise.accounting.zcdp import zcdp_rho
 
@@ -59,7 +60,7 @@ class Terms:
         method = _checked_method(method, promised)
         counted = promised
         if method == "zcdp" and "epsilon" in promised:
-            counted = {"rho": zcdp_rho(promised["epsilon"], promised["delta"])}
+            counted = {"rho": _stable(zcdp_rho(promised["epsilon"], promised["delta"]))}
         guarantee = PrivacyCost.from_exact(**promised)
         return cls(neighbors, unit, method, guarantee, tuple(counted), tuple(counted.values()))
 
@@ -127,6 +128,12 @@ class Terms:
         if not any(price):
             raise ValueError(f"a spend must cost something, got {cost!r}")
         return price
+
+
+def _stable(cap: Fraction) -> Fraction:
+    """A little less than the cap, in 9 digits, so that a saved budget does not hang on the last digits of a search."""
+    context = decimal_context(9, ROUND_FLOOR)
+    return Fraction(context.divide(Decimal(cap.numerator * (10**9 - 1)), Decimal(cap.denominator * 10**9)))
 
 
 def _checked_neighbors(neighbors: Neighbors | None) -> Neighbors:

@@ -33,6 +33,7 @@ PUBLIC = [
     "ExactNoiseError",
     "Gaussian",
     "Laplace",
+    "MissingExtra",
     "PrivacyBudget",
     "PrivacyCost",
     "UnsupportedInstructionSet",
@@ -154,6 +155,8 @@ def test_accounting_needs_no_numpy():
     for name in ("errors.py", *(f"accounting/{path.name}" for path in (ROOT / "accounting").glob("*.py"))):
         for imported in imports_of(ROOT / name):
             top = imported.split(".")[0]
+            if top == "dp_accounting" and name == "accounting/pld.py":
+                continue  # on request, within a function: test_pld.py
             assert top in sys.stdlib_module_names or imported.startswith(("exactnoise.accounting", "exactnoise.errors"))
 
 

@@ -67,7 +67,10 @@ def rho_total(epsilon: mpf, delta: mpf) -> mpf:
     """The largest rho whose Canonne-Kamath-Steinke epsilon is at most epsilon."""
 
     def excess(rho: mpf) -> mpf:
-        at_order = lambda a: rho * a + mp.log1p(-1 / a) - mp.log(a * delta) / (a - 1)  # noqa: E731
+
+        def at_order(a: mpf) -> mpf:
+            return rho * a + mp.log1p(-1 / a) - mp.log(a * delta) / (a - 1)
+
         return least_over_orders(at_order) - epsilon
 
     return mp.findroot(excess, (epsilon**2 / 100, epsilon), solver="anderson", tol=mpf(10) ** -40)
@@ -120,7 +123,10 @@ def drv(each: mpf, times: int, delta: mpf) -> mpf:
 def of_pure_queries(total: tuple[str, str], each: str) -> dict[str, object]:
     epsilon, delta, size = mpf(total[0]), mpf(total[1]), mpf(each)
     basic = Fraction(total[0]) // Fraction(each)
-    fits_basic = lambda n: n * Fraction(each) <= Fraction(total[0])  # noqa: E731
+
+    def fits_basic(n: int) -> bool:
+        return n * Fraction(each) <= Fraction(total[0])
+
     rho, squares = rho_total(epsilon, delta), squares_of_filter(epsilon, delta)
     zcdp = whole(rho / rho_of_randomised_response(size))
     optimal = None

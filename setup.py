@@ -21,6 +21,7 @@ CFLAGS = (
 
 native = sorted(str(path) for path in Path("native").glob("*.c"))
 headers = sorted(str(path) for path in Path("native").glob("*.h"))
+bindings = sorted(str(path) for path in Path("src/exactnoise/_native").glob("*.px[id]"))
 core = {"sources": native, "include_dirs": ["native"], "cflags": CFLAGS, "obj_deps": {"": headers}}
 
 engine = Extension(
@@ -28,7 +29,7 @@ engine = Extension(
     ["src/exactnoise/_native/engine.pyx"],
     libraries=["exactnoise_core"] + (["bcrypt"] if sys.platform == "win32" else []),
     include_dirs=["native"],
-    depends=native + headers + ["src/exactnoise/_native/capi.pxd"],
+    depends=native + headers + bindings,
     define_macros=[("Py_LIMITED_API", LIMITED_API)] if LIMITED_API else [],
     py_limited_api=bool(LIMITED_API),
 )

@@ -28,7 +28,7 @@ from support import (
     word_count,
 )
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace, _refine
+from exactnoise import DiscreteLaplace, Gaussian, Laplace
 from exactnoise._native import BLOCK, PENDING, simd_available
 from exactnoise._refine import (
     discrete_offset,
@@ -37,6 +37,8 @@ from exactnoise._refine import (
     gaussian_sigma,
     refine,
 )
+from exactnoise._refine.directed import Directed
+from exactnoise._refine.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 from exactnoise.testing import ambiguous_lanes, release_from_words
 
 STEPS = [2.0**-30, 0.3, 1.0, 1000.3, 2.0**20, 1.3 * 2.0**30, 2.0**36]
@@ -51,7 +53,7 @@ ROUNDING = Fraction(1, 2 ** (BITS - 20))
 
 
 def enclosure(noise: object, precision: int) -> tuple[Fraction, Fraction] | None:
-    low, high = noise.enclosure(_refine._Directed(precision))
+    low, high = noise.enclosure(Directed(precision))
     if not (gmpy2.is_finite(low) and gmpy2.is_finite(high)):
         return None
     return fraction(low), fraction(high)
@@ -94,7 +96,7 @@ def drawing(seed):
 @settings(deadline=None)
 @given(steps, words, seeds)
 def test_laplace_enclosure(s, word, seed):
-    noise = _refine._Laplace(s, word)
+    noise = LaplaceNoise(s, word)
     sign = -1 if noise.negative else 1
     if noise.cells[0].index:
         assert_encloses(noise, lambda u: sign * precise(lambda: -gmpy2.log(real(u)) * mpfr(s)), drawing(seed))
@@ -110,7 +112,7 @@ def test_discrete_laplace_enclosure(s, word, seed):
 
         return precise(value, 2 * BITS)
 
-    noise = _refine._DiscreteLaplace(s, word)
+    noise = DiscreteLaplaceNoise(s, word)
     if noise.cells[0].index:
         assert_encloses(noise, value_at, drawing(seed))
 
@@ -118,7 +120,7 @@ def test_discrete_laplace_enclosure(s, word, seed):
 @settings(deadline=None)
 @given(steps, words, words, seeds, st.booleans())
 def test_gaussian_enclosure(s, word1, word2, seed, sine):
-    noise = _refine._Gaussian(s, word1, word2, sine=sine)
+    noise = GaussianNoise(s, word1, word2, sine=sine)
     quadrant = noise.quadrant
 
     def value_at(u, f):
@@ -140,8 +142,8 @@ def test_directions_are_rounded_outwards(quadrant, sine):
     """Cosine and sine at the very ends of a cell, where one operation rounded the wrong way would show."""
     function = gmpy2.sin if sine else gmpy2.cos
     for word in (random_words(quadrant, 200) >> np.uint64(2)).tolist():
-        noise = _refine._Gaussian(1.0, 1 << 40, quadrant << 62 | word, sine=sine)
-        low, high = map(fraction, noise._direction(_refine._Directed(64)))
+        noise = GaussianNoise(1.0, 1 << 40, quadrant << 62 | word, sine=sine)
+        low, high = map(fraction, noise._direction(Directed(64)))
         cell = noise.cells[1]
         for end in (cell.index, cell.index + 1):
             angle = quadrant + Fraction(end, 2**cell.bits)
@@ -152,13 +154,13 @@ def test_directions_are_rounded_outwards(quadrant, sine):
 
 @pytest.mark.parametrize("s", STEPS)
 def test_a_cell_that_touches_zero_has_no_upper_end(s):
-    laplace = _refine._Laplace(s, ZERO)
-    low, high = laplace.enclosure(_refine._Directed(128))
+    laplace = LaplaceNoise(s, ZERO)
+    low, high = laplace.enclosure(Directed(128))
     assert gmpy2.is_infinite(high)
     assert low >= 30 * s
-    assert gmpy2.is_infinite(_refine._DiscreteLaplace(s, ZERO).enclosure(_refine._Directed(128))[1])
+    assert gmpy2.is_infinite(DiscreteLaplaceNoise(s, ZERO).enclosure(Directed(128))[1])
     for sine, angle in itertools.product((False, True), (0, 1 << 62, 2**63, 3 << 62, ONES)):
-        low, high = _refine._Gaussian(s, ZERO, angle, sine=sine).enclosure(_refine._Directed(128))
+        low, high = GaussianNoise(s, ZERO, angle, sine=sine).enclosure(Directed(128))
         assert gmpy2.is_infinite(low)
         assert gmpy2.is_infinite(high)
 
@@ -368,7 +370,7 @@ def test_a_pair_shares_its_words():
     chosen = [pair for pair in oracle.gaussian_pairs(samples, BLOCK) if pair.cosine_lane % 23 == 0]
     for pair in chosen:
         quadrant, cell = oracle.split_angle(int(words[pair.angle_word]))
-        noise = _refine._Gaussian(s, int(words[pair.radius_word]), int(words[pair.angle_word]), sine=False)
+        noise = GaussianNoise(s, int(words[pair.radius_word]), int(words[pair.angle_word]), sine=False)
         u = Fraction(2 * noise.cells[0].index + 1, 2 ** (noise.cells[0].bits + 1))
         f = Fraction(2 * cell + 1, 2 ** (noise.cells[1].bits + 1))
         radius = precise(lambda u=u: mpfr(s) * gmpy2.sqrt(-2 * gmpy2.log(real(u))))

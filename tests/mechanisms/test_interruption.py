@@ -195,11 +195,11 @@ def test_while_reading(times, workers, monkeypatch):
 @BY_KIND
 def test_entropy_ends_in_the_middle(mechanism, place, workers, monkeypatch):
     """Extension words come from the system, which may fail."""
-    from exactnoise import _refine
+    from exactnoise._refine import words
 
     x, out = arrays(place, mechanism)
     exception = EntropyError("no bytes")
-    monkeypatch.setattr(_refine, "fill_entropy", Raising(_refine.fill_entropy, exception, 1))
+    monkeypatch.setattr(words, "fill_entropy", Raising(words.fill_entropy, exception, 1))
     assert_stopped(mechanism, x, out, exception, workers)
 
 

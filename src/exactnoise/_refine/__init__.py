@@ -1,0 +1,19 @@
+"""Exact decisions at arbitrary precision: lanes that the fast path declined, and calibrations."""
+
+from exactnoise._refine.additive import Family, Form, Ideal, grid_value, refine
+from exactnoise._refine.calibration import gaussian_epsilon, gaussian_sigma
+from exactnoise._refine.noise import discrete_offset
+from exactnoise._refine.words import Extension, fresh_extension
+
+__all__ = [
+    "Extension",
+    "Family",
+    "Form",
+    "Ideal",
+    "discrete_offset",
+    "fresh_extension",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+    "grid_value",
+    "refine",
+]

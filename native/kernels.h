@@ -18,8 +18,11 @@ enum { EN_BLOCK = 640, EN_DRAWN_WORDS = EN_BLOCK / 5 * 4 };
 /* ChaCha20 comes in groups of sixteen blocks: see chacha20.h. */
 enum { EN_KEY_BYTES = 32, EN_GROUP_BLOCKS = 16, EN_GROUP_WORDS = 128 };
 
+/* What a lane of EN_DISCRETE_GAUSSIAN has for its slack when it needs a fresh proposal. */
+#define EN_REJECTED 4.0
+
 /* The noise of n <= EN_BLOCK samples in grid units, and the part of 1/2 that each lane's window leaves free. Both
- * arrays hold EN_BLOCK: the last Gaussian pair is written whole. */
+ * arrays hold EN_BLOCK: the last pair is written whole. */
 typedef void en_noise_kernel(const en_plan *plan, const uint64_t *words, double *noise, double *room, size_t n);
 
 /* Rounds x + noise to the grid. slack[i], the lane's room on entry, tells on return whether the lane is decided; if
@@ -35,10 +38,15 @@ static inline int en_is_decided(double slack) {
     return en_bits(slack) >> 62 == 0;
 }
 
+/* Whether a slack is 2 or more, so EN_REJECTED. */
+static inline int en_is_rejected(double slack) {
+    return en_bits(slack) >> 62 == 1;
+}
+
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
-    en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE, whose noise is a magnitude */
+    en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE and EN_TABULATED, whose noise is a magnitude */
     void (*spread_words)(uint64_t *words);   /* EN_DRAWN_WORDS in, EN_BLOCK out */
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);

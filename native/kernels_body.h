@@ -8,6 +8,7 @@
  * slower: its hundred dependent operations fill the processor's scheduler, so that few lanes overlap.
  */
 #include "chacha20.h"
+#include "discrete_gaussian.h"
 #include "gaussian.h"
 #include "grid.h"
 #include "kernels.h"
@@ -49,6 +50,42 @@ EN_TARGET static void discrete_laplace_noise(const en_plan *plan, const uint64_t
         double power;
         noise[i] = offset + en_laplace_magnitude(s, words[i], &power);
         room[i] = EN_FMA(-reach, power, free);
+    }
+}
+
+/* The third word of pair i has the uniform variables of samples i and half + i. */
+EN_TARGET static void discrete_gaussian_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words,
+                                              double *EN_RESTRICT noise, double *EN_RESTRICT room, size_t n) {
+    gaussian_noise(plan, words, noise, room, n);
+    const size_t half = (n + 1) / 2;
+    double *EN_RESTRICT sine_noise = noise + half;
+    double *EN_RESTRICT sine_room = room + half;
+    const uint64_t *EN_RESTRICT words3 = words + 2 * half;
+    for (size_t i = 0; i < half; i++) {
+        noise[i] = en_discrete_gaussian(plan, noise[i], words3[i] >> 32, &room[i]);
+        sine_noise[i] = en_discrete_gaussian(plan, sine_noise[i], words3[i] & 0xffffffffu, &sine_room[i]);
+    }
+}
+
+/* The loop over lanes is the inner one, with a few thresholds at a time in registers. */
+EN_TARGET static void tabulated_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words, double *EN_RESTRICT noise,
+                                      double *EN_RESTRICT room, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        noise[i] = 0;
+        room[i] = words[i] >> 14 == 0 ? -1.0 : 0.5;
+    }
+    for (size_t k = 0; k < plan->thresholds; k += EN_THRESHOLD_GROUP) {
+        const double a = plan->threshold[k], b = plan->threshold[k + 1];
+        const double c = plan->threshold[k + 2], d = plan->threshold[k + 3];
+        for (size_t i = 0; i < n; i++) {
+            double j = en_uniform50(words[i]) * 0x1p-14 - 0.5;
+            noise[i] += (j < a ? 1.0 : 0.0) + (j < b ? 1.0 : 0.0) + (j < c ? 1.0 : 0.0) + (j < d ? 1.0 : 0.0);
+            double free = room[i];
+            free = j == a ? -1.0 : free;
+            free = j == b ? -1.0 : free;
+            free = j == c ? -1.0 : free;
+            room[i] = j == d ? -1.0 : free;
+        }
     }
 }
 
@@ -138,7 +175,7 @@ EN_TARGET static void square_root(const double *EN_RESTRICT x, double *EN_RESTRI
 }
 
 const en_kernels EN_NAME(en_kernels) = {
-    .noise = {laplace_noise, gaussian_noise, discrete_laplace_noise},
+    .noise = {laplace_noise, gaussian_noise, discrete_laplace_noise, discrete_gaussian_noise, tabulated_noise},
     .release = {release_float64, release_float64_extreme, release_float32, release_int64_float64, release_int64},
     .release_signed_int64 = release_signed_int64,
     .spread_words = spread_words,

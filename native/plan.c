@@ -60,15 +60,29 @@ static double root_above(double a) {
     return root * EN_SAFETY;
 }
 
-/* gaussian.h, "Error". Acceptance needs s 2^-51 / (U1 Q) < 1/2 with Q < 2^4, so U1 > s 2^-54. */
+/* The largest |Z| / scale that is accepted: acceptance needs s 2^-51 / (U1 Q) < 1/2 with Q < 2^4, so U1 > s 2^-54. */
+static double largest_radius(double s) {
+    int bits = 54 - binary_exponent(s);
+    return root_above(2 * EN_LN2_ABOVE * (bits < 52 ? bits : 52));
+}
+
+/* gaussian.h, "Error". */
 static void gaussian_window(en_plan *plan) {
     double s = plan->s;
-    int bits = 54 - binary_exponent(s);
-    double rho = root_above(2 * EN_LN2_ABOVE * (bits < 52 ? bits : 52));
+    double rho = largest_radius(s);
     double half_cell = 0x1.921fb6p0 * 0x1p-50; /* more than (pi/2) 2^-50 */
     double relative = EN_LOG_ABSOLUTE_B / 2 + 4 * EN_ROUNDING + EN_SINCOS_ABSOLUTE_ERROR + half_cell;
     plan->window = s * (EN_LOG_ROOT_A + rho * relative) + EN_CONSTANT_ERROR;
     plan->reach = 0x1p13 * EN_POWER_BOUND * larger(s, 2.5);
+}
+
+/* discrete_gaussian.h, "Error". */
+static void discrete_gaussian_window(en_plan *plan) {
+    double s = plan->s;
+    gaussian_window(plan);
+    plan->inverse_square = 1 / (s * s);
+    plan->steepness = 2 * (largest_radius(s) * s + 1) * plan->inverse_square * EN_SAFETY;
+    plan->acceptance = 0x1p-31;
 }
 
 static void grid_init(en_grid *grid, en_form form, int exponent, double nan) {
@@ -103,10 +117,19 @@ void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int e
     en_float_env found = en_float_env_set();
     if (family == EN_GAUSSIAN)
         gaussian_window(plan);
-    else
+    else if (family == EN_DISCRETE_GAUSSIAN)
+        discrete_gaussian_window(plan);
+    else if (family != EN_TABULATED)
         laplace_window(plan);
     plan->window *= EN_SAFETY * window_factor;
     plan->reach *= EN_SAFETY * window_factor;
+    plan->acceptance *= window_factor;
     grid_init(&plan->grid, form, exponent, nan);
     en_float_env_restore(found);
+}
+
+void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count) {
+    for (size_t k = 0; k < EN_MOST_THRESHOLDS; k++)
+        plan->threshold[k] = k < count ? threshold[k] : -1.0; /* above no J */
+    plan->thresholds = (count + EN_THRESHOLD_GROUP - 1) / EN_THRESHOLD_GROUP * EN_THRESHOLD_GROUP;
 }

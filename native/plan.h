@@ -15,9 +15,20 @@
 #ifndef EN_PLAN_H
 #define EN_PLAN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-typedef enum { EN_LAPLACE, EN_GAUSSIAN, EN_DISCRETE_LAPLACE, EN_FAMILY_COUNT } en_family;
+typedef enum {
+    EN_LAPLACE,
+    EN_GAUSSIAN,
+    EN_DISCRETE_LAPLACE,
+    EN_DISCRETE_GAUSSIAN, /* s >= 4 */
+    EN_TABULATED,         /* any symmetric integer variable; the discrete Gaussian with s < 4 */
+    EN_FAMILY_COUNT
+} en_family;
+
+/* Magnitudes up to here have a threshold: for s < 4 all others are less likely than 2^-50. */
+enum { EN_MOST_THRESHOLDS = 36, EN_THRESHOLD_GROUP = 4 /* looked at together */ };
 
 /* How values are read, rounded to the grid and written. */
 typedef enum {
@@ -47,15 +58,23 @@ typedef struct {
     double offset; /* EN_DISCRETE_LAPLACE: c - 1/2, see laplace.h */
     double window;
     double reach;
+    double inverse_square; /* EN_DISCRETE_GAUSSIAN: 1 / s^2 */
+    double steepness;      /* the same: how far T moves, times 2, while y moves by 1; see discrete_gaussian.h */
+    double acceptance;     /* the same: the fixed part of T's window */
+    size_t thresholds;     /* EN_TABULATED: how many, a multiple of EN_THRESHOLD_GROUP */
+    double threshold[EN_MOST_THRESHOLDS]; /* floor(2^50 P(|X| >= k)) for k = 1, 2, .. */
     en_grid grid;
 } en_plan;
 
 /* Fills in everything from the public parameters.
  * Preconditions, checked by the caller: 2^-30 <= s <= 2^36; -1074 <= exponent <= 1023, -149 <= exponent <= 127 for
- * EN_FLOAT32, exponent < 0 for EN_INT64_FLOAT64, 0 <= exponent <= 62 for EN_INT64; nan finite; EN_DISCRETE_LAPLACE only
- * with EN_INT64 and exponent 0. `window_factor` is 1 except in tests, which shrink the windows to see their checks
- * fail. */
+ * EN_FLOAT32, exponent < 0 for EN_INT64_FLOAT64, 0 <= exponent <= 62 for EN_INT64; nan finite; the discrete families
+ * only with EN_INT64 and exponent 0; s >= 4 for EN_DISCRETE_GAUSSIAN. `window_factor` is 1 except in tests, which
+ * shrink the windows to see their checks fail. */
 void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent, double nan, double offset,
                   double window_factor);
+
+/* The table of EN_TABULATED: count <= EN_MOST_THRESHOLDS whole numbers from 0 to 2^50, decreasing. */
+void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count);
 
 #endif

@@ -18,23 +18,31 @@ typedef enum {
     EN_FROM_KEY,    /* ChaCha20 under a key of 32 fresh random bytes, used for this range only; block b of the range has
                        its own counters, so that a range may be continued */
     EN_FROM_SYSTEM, /* the operating system, with no cipher */
-    EN_FROM_WORDS   /* an array, for tests: word i belongs to sample i of the range */
+    EN_FROM_WORDS /* an array, for tests: en_word_count words for the samples of the range in order. Rejected ones take
+                       their fresh proposals from as many again, as long as the array goes on */
 } en_origin;
 
 typedef struct {
     en_origin origin;
     const uint8_t *key;
     const uint64_t *words;
+    size_t word_count; /* EN_FROM_WORDS */
 } en_randomness;
 
-/* A key serves at most 2^20 ChaCha20 blocks: 64 MiB. */
-#define EN_SAMPLES_PER_KEY ((INT64_C(1) << 23) / EN_DRAWN_WORDS * EN_BLOCK)
+/* How many words n samples take, rejected ones not counted. */
+size_t en_word_count(en_family family, size_t n);
+
+/* A key serves at most 64 MiB of keystream: with the third words of discrete Gaussian samples, 1.3 words a sample. */
+#define EN_SAMPLES_PER_KEY ((INT64_C(1) << 22) / EN_DRAWN_WORDS * EN_BLOCK)
+
+/* Fresh proposals are drawn so many times. Then, which never happens, refinement goes on by itself. */
+enum { EN_MOST_TRIALS = 64 };
 
 /* A lane that the fast path declined. */
 typedef struct {
     int64_t index;    /* the sample, relative to the range */
-    int64_t lane;     /* the same; for a Gaussian the pair's cosine sample */
-    uint64_t word[2]; /* its random words so far */
+    int64_t lane;     /* the same; for a Gaussian the pair's cosine sample. 2^48 more for every earlier proposal */
+    uint64_t word[3]; /* its random words so far; of the third word of a pair its half, as the upper one */
     uint64_t x;       /* its exact input: the bits of a double, or of an int64 */
 } en_pending;
 

@@ -28,6 +28,7 @@ MODULES = [
 ]
 PUBLIC = [
     "BudgetExceeded",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "EntropyError",
     "ExactNoiseError",

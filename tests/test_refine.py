@@ -179,7 +179,7 @@ def pending_of(mechanism, x: np.ndarray, words: np.ndarray) -> np.ndarray:
             for lane in (pair.cosine_lane, pair.sine_lane):
                 if lane is not None:
                     lanes["lane"][lane] = pair.cosine_lane
-                    lanes["word"][lane] = words[pair.radius_word], words[pair.angle_word]
+                    lanes["word"][lane, :2] = words[pair.radius_word], words[pair.angle_word]
     else:
         lanes["word"][:, 0] = words
     return lanes

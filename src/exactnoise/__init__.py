@@ -10,12 +10,13 @@ PrivacyCost(epsilon='0.5')
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import DiscreteLaplace, Gaussian, Laplace
+from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceeded",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "EntropyError",
     "ExactNoiseError",

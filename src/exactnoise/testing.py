@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exactnoise import _native
+from exactnoise._native import Plan
 from exactnoise._refine import Extension
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._engine import release_range
@@ -25,8 +26,8 @@ Words = npt.NDArray[np.uint64]
 
 
 def word_count(mechanism: AdditiveMechanism, n: int) -> int:
-    """How many 64-bit words n samples take."""
-    return n + n % 2 if mechanism._family == "gaussian" else n
+    """How many 64-bit words n samples take. `DiscreteGaussian` takes as many again for the samples that it rejects."""
+    return _plan_of(mechanism).word_count(n)
 
 
 def fixed_extension(lane: int, j: int) -> int:
@@ -50,11 +51,11 @@ def release_from_words(
 
     Parameters
     ----------
-    mechanism : Laplace, Gaussian or DiscreteLaplace
+    mechanism : Laplace, Gaussian, DiscreteLaplace or DiscreteGaussian
     x : array-like
         As for `release`; it is copied.
     words : ndarray of uint64
-        `word_count` of them.
+        `word_count` of them, or a multiple of that for fresh proposals (native/discrete_gaussian.h).
     extension : callable, optional
         (lane, j) -> the j-th word appended to a lane's words; `fixed_extension` by default.
     simd : str, optional
@@ -84,7 +85,7 @@ def ambiguous_lanes(
 
 def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
     """Return each sample's certified window in grid units, for a float64 (or discrete) release with these words."""
-    plan = mechanism._plan(mechanism._form(mechanism._family == "discrete-laplace", False))
+    plan = _plan_of(mechanism)
     fixed, reach = plan.window
     if plan.family != "gaussian":
         return fixed + reach * _power((words >> np.uint64(14)).astype(np.float64) + 0.5, 50)
@@ -98,6 +99,10 @@ def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64
         windows[start : start + half] = fixed + reach * power * _inverse_above(root)
         windows[start + half : start + block.size] = windows[start : start + block.size - half]
     return windows
+
+
+def _plan_of(mechanism: AdditiveMechanism) -> Plan:
+    return mechanism._plan(mechanism._form(mechanism._on_integers, False))
 
 
 def _power(index: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.float64]:

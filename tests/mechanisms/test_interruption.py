@@ -127,7 +127,7 @@ class StoppingPlan:
     """A plan whose kernels run a few times and then raise: before or after they wrote."""
 
     def __init__(self, plan, exception, times, *, after):
-        self.form, self.family = plan.form, plan.family
+        self.form, self.family, self.word_count = plan.form, plan.family, plan.word_count
         self.run = Raising(plan.release, exception, times)
         self.after = after
 

@@ -59,7 +59,7 @@ class RecordedPlan:
 
     def __init__(self, plan, log):
         self.plan, self.log = plan, log
-        self.form, self.family = plan.form, plan.family
+        self.form, self.family, self.word_count = plan.form, plan.family, plan.word_count
 
     def release(self, *args, **kwargs):
         self.log.append("kernel")

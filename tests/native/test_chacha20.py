@@ -203,8 +203,9 @@ def test_a_key_serves_a_bounded_number_of_samples() -> None:
 
 
 def test_a_key_makes_at_most_64_mebibytes() -> None:
-    drawn = SAMPLES_PER_KEY // BLOCK * DRAWN * 8
-    assert drawn == 64 << 20
+    with_third_words = DRAWN + BLOCK // 2  # a discrete Gaussian sample has half a word more
+    drawn = SAMPLES_PER_KEY // BLOCK * with_third_words * 8
+    assert 32 << 20 < drawn <= 64 << 20
     assert drawn // 64 < 2**32  # the counter cannot wrap within a key
 
 

@@ -88,7 +88,7 @@ def test_a_declined_lane_has_one_layout(seen_by_compiler: dict[str, int]) -> Non
     assert PENDING.fields is not None
     for name, (_, offset) in PENDING.fields.items():
         assert offset == seen_by_compiler[name]
-    assert PENDING["word"].shape == (2,)
+    assert PENDING["word"].shape == (3,)
     assert PENDING["x"].itemsize == ctypes.sizeof(ctypes.c_double)
 
 
@@ -179,7 +179,7 @@ def test_declarations_are_found_at_all() -> None:
     assert struct_fields("release.h")["en_pending"] == {
         "int64_t index",
         "int64_t lane",
-        "uint64_t word[2]",
+        "uint64_t word[3]",
         "uint64_t x",
     }
     assert enumerators("status.h")["en_status"][-1] == "EN_STATUS_END"

@@ -53,7 +53,7 @@ Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 #: One declined lane: en_pending of native/release.h.
-PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 2), ("x", "u8")])
+PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 3), ("x", "u8")])
 assert PENDING.itemsize == PENDING_BYTES
 
 

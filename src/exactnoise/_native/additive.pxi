@@ -3,7 +3,13 @@
 PENDING_BYTES = sizeof(c.en_pending)
 SAMPLES_PER_KEY = c.EN_SAMPLES_PER_KEY
 
-FAMILIES = {"laplace": c.EN_LAPLACE, "gaussian": c.EN_GAUSSIAN, "discrete-laplace": c.EN_DISCRETE_LAPLACE}
+FAMILIES = {
+    "laplace": c.EN_LAPLACE,
+    "gaussian": c.EN_GAUSSIAN,
+    "discrete-laplace": c.EN_DISCRETE_LAPLACE,
+    "discrete-gaussian": c.EN_DISCRETE_GAUSSIAN,
+    "tabulated": c.EN_TABULATED,
+}
 FORMS = {"float64": c.EN_FLOAT64, "float32": c.EN_FLOAT32, "int64-float64": c.EN_INT64_FLOAT64, "int64": c.EN_INT64}
 
 
@@ -15,17 +21,28 @@ cdef class Plan:
     cdef readonly str family, form, simd
 
     def __cinit__(self, str family, str form, double s, int exponent, double nan, double offset, str simd,
-                  double window_factor=1.0):
+                  double window_factor=1.0, thresholds=()):
+        cdef double table[c.EN_MOST_THRESHOLDS]
+        cdef size_t k
         if not 2.0**-30 <= s <= 2.0**36:  # also what is left of it in a hostile floating-point environment
             raise ValueError(f"scale / granularity must lie between 2**-30 and 2**36, got {s!r}")
         self._kernels = kernels_named(simd)
         self.family, self.form, self.simd = family, form, simd
         c.en_plan_init(&self._plan, FAMILIES[family], FORMS[form], s, exponent, nan, offset, window_factor)
+        if len(thresholds) > c.EN_MOST_THRESHOLDS:
+            raise ValueError(f"there is room for {<int>c.EN_MOST_THRESHOLDS} thresholds, got {len(thresholds)}")
+        for k in range(len(thresholds)):
+            table[k] = thresholds[k]
+        c.en_plan_set_thresholds(&self._plan, table, len(thresholds))
 
     @property
     def window(self):
         """The fixed part of the window and the coefficient of the cell's reach, in grid units."""
         return self._plan.window, self._plan.reach
+
+    def word_count(self, size_t n):
+        """How many words n samples take, rejected ones not counted."""
+        return c.en_word_count(self._plan.family, n)
 
     def release(self, x, out, size_t start, size_t n, pending, *, key=None, words=None):
         """Releases samples start..n of the contiguous buffer x into out: see native/release.h.
@@ -38,8 +55,8 @@ cdef class Plan:
         cdef Buffer pending_buffer = Buffer(pending, PyBUF_WRITABLE)
         cdef Buffer source
         cdef size_t width = 4 if self._plan.form == c.EN_FLOAT32 else 8
-        cdef size_t word_count = n + (n & 1 if self._plan.family == c.EN_GAUSSIAN else 0)
-        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL)
+        cdef size_t word_count = c.en_word_count(self._plan.family, n)
+        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL, 0)
         cdef c.en_pending_list lanes
         cdef c.en_status status
         cdef size_t done = start
@@ -50,12 +67,13 @@ cdef class Plan:
             source = Buffer(key, PyBUF_SIMPLE)
             if source.size != c.EN_KEY_BYTES or n > <size_t>c.EN_SAMPLES_PER_KEY:
                 raise ValueError("a key has 32 bytes and serves at most SAMPLES_PER_KEY samples")
-            randomness = c.en_randomness(c.EN_FROM_KEY, <const uint8_t *>source.bytes, NULL)
+            randomness = c.en_randomness(c.EN_FROM_KEY, <const uint8_t *>source.bytes, NULL, 0)
         elif words is not None:
             source = Buffer(words, PyBUF_SIMPLE)
-            if source.size != 8 * word_count:
+            if source.size != 8 * word_count and (self._plan.family != c.EN_DISCRETE_GAUSSIAN
+                                                  or source.size < 8 * word_count):
                 raise ValueError(f"words must hold {word_count} 64-bit words")
-            randomness = c.en_randomness(c.EN_FROM_WORDS, NULL, <const uint64_t *>source.bytes)
+            randomness = c.en_randomness(c.EN_FROM_WORDS, NULL, <const uint64_t *>source.bytes, source.size // 8)
         lanes.lanes = <c.en_pending *>pending_buffer.bytes
         lanes.capacity = pending_buffer.size // sizeof(c.en_pending)
         lanes.count = 0
@@ -66,10 +84,10 @@ cdef class Plan:
         return done, lanes.count
 
     def release_one(self, x):
-        """Releases one number with words from the operating system: the value, or the two words of a lane to refine."""
+        """Releases one number with words from the operating system: the value, or the words of a lane to refine."""
         cdef c.en_pending lane
         cdef c.en_pending_list lanes
-        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL)
+        cdef c.en_randomness randomness = c.en_randomness(c.EN_FROM_SYSTEM, NULL, NULL, 0)
         cdef size_t done = 0
         cdef double float_x, float_out
         cdef float narrow_x, narrow_out
@@ -99,5 +117,5 @@ cdef class Plan:
         if status != c.EN_OK:
             raise_for_status(status)
         if lanes.count:
-            return lane.word[0], lane.word[1]
+            return lane.lane, (lane.word[0], lane.word[1], lane.word[2])
         return result

@@ -22,6 +22,11 @@ cdef extern from "plan.h" nogil:
         EN_LAPLACE
         EN_GAUSSIAN
         EN_DISCRETE_LAPLACE
+        EN_DISCRETE_GAUSSIAN
+        EN_TABULATED
+
+    enum:
+        EN_MOST_THRESHOLDS
 
     ctypedef enum en_form:
         EN_FLOAT64
@@ -42,6 +47,7 @@ cdef extern from "plan.h" nogil:
 
     void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent,
                       double nan, double offset, double window_factor)
+    void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count)
 
 
 cdef extern from "kernels.h" nogil:
@@ -75,13 +81,15 @@ cdef extern from "release.h" nogil:
         en_origin origin
         const uint8_t *key
         const uint64_t *words
+        size_t word_count
 
+    size_t en_word_count(en_family family, size_t n)
     const int64_t EN_SAMPLES_PER_KEY
 
     ctypedef struct en_pending:
         int64_t index
         int64_t lane
-        uint64_t word[2]
+        uint64_t word[3]
         uint64_t x
 
     ctypedef struct en_pending_list:

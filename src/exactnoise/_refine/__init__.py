@@ -1,7 +1,13 @@
 """Exact decisions at arbitrary precision: lanes that the fast path declined, and calibrations."""
 
 from exactnoise._refine.additive import Family, Form, Ideal, grid_value, refine
-from exactnoise._refine.calibration import gaussian_epsilon, gaussian_sigma
+from exactnoise._refine.calibration import (
+    discrete_gaussian_epsilon,
+    discrete_gaussian_sigma,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from exactnoise._refine.discrete_gaussian import discrete_gaussian_tail, discrete_gaussian_thresholds
 from exactnoise._refine.noise import discrete_offset
 from exactnoise._refine.words import Extension, fresh_extension
 
@@ -10,6 +16,10 @@ __all__ = [
     "Family",
     "Form",
     "Ideal",
+    "discrete_gaussian_epsilon",
+    "discrete_gaussian_sigma",
+    "discrete_gaussian_tail",
+    "discrete_gaussian_thresholds",
     "discrete_offset",
     "fresh_extension",
     "gaussian_epsilon",

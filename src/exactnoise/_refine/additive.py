@@ -20,13 +20,16 @@ import numpy as np
 
 from exactnoise._native import PENDING
 from exactnoise._refine.directed import FIRST_PRECISION, Directed, Mpfr, double, exact, fraction, gmpy2
+from exactnoise._refine.integers import decide_proposals, decide_tabulated
 from exactnoise._refine.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, Noise
 from exactnoise._refine.words import Extension
 
 __all__ = ["Family", "Form", "Ideal", "grid_value", "refine"]
 
-Family = Literal["laplace", "gaussian", "discrete-laplace"]
+Family = Literal["laplace", "gaussian", "discrete-laplace", "discrete-gaussian", "tabulated"]
 Form = Literal["float64", "float32", "int64-float64", "int64"]
+
+_LANES = 2**48 - 1  # the sample in a record's lane; above it the number of the proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Ideal:
 
     Attributes
     ----------
-    family : {"laplace", "gaussian", "discrete-laplace"}
+    family : {"laplace", "gaussian", "discrete-laplace", "discrete-gaussian", "tabulated"}
+        The last one is the discrete Gaussian with s < 4.
     s : float
         scale / granularity.
     exponent : int
@@ -74,20 +78,34 @@ def refine(
     assert pending.dtype == PENDING
     lowest, highest = _limits(form, ideal.exponent)
     for index, lane, words, x_bits in pending.tolist():
-        word0, word1 = words.tolist()
-        extra = (extension(lane, j) for j in itertools.count())
-        if ideal.family == "discrete-laplace":
-            magnitude = _decide(DiscreteLaplaceNoise(ideal.s, word0), exact(0), extra)
-            k = _signed(x_bits) + (-magnitude if word0 >> 13 & 1 else magnitude)
-        else:
-            noise: Noise = (
-                LaplaceNoise(ideal.s, word0)
-                if ideal.family == "laplace"
-                else GaussianNoise(ideal.s, word0, word1, sine=lane != index)
-            )
-            whole, rest = _split(_input(x_bits, form, ideal, highest), ideal.exponent)
-            k = whole + _decide(noise, rest, extra)
+        x = _input(x_bits, form, ideal, highest)
+        k = _noisy(ideal, x, words.tolist(), index, lane, extension)
         yield index, grid_value(min(max(k, lowest), highest), ideal.exponent, form)
+
+
+def _noisy(ideal: Ideal, x: Fraction, words: list[int], index: int, lane: int, extension: Extension) -> int:
+    """The rounding of x + Z, in units of the granularity."""
+    extra = _words(extension, lane)
+    sine = lane & _LANES != index
+    match ideal.family:
+        case "discrete-laplace":
+            magnitude = _decide(DiscreteLaplaceNoise(ideal.s, words[0]), exact(0), extra)
+            return int(x) + (-magnitude if words[0] >> 13 & 1 else magnitude)
+        case "tabulated":
+            return int(x) + decide_tabulated(ideal.s, words[0], extra)
+        case "discrete-gaussian":
+            own = _words(extension, -1 - index)
+            return int(x) + decide_proposals(ideal.s, (words[0], words[1], words[2]), sine=sine, pair=extra, own=own)
+        case "laplace":
+            noise: Noise = LaplaceNoise(ideal.s, words[0])
+        case "gaussian":
+            noise = GaussianNoise(ideal.s, words[0], words[1], sine=sine)
+    whole, rest = _split(x, ideal.exponent)
+    return whole + _decide(noise, rest, extra)
+
+
+def _words(extension: Extension, lane: int) -> Iterator[int]:
+    return (extension(lane, j) for j in itertools.count())
 
 
 def _decide(noise: Noise, rest: Mpfr, extra: Iterator[int]) -> int:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, double, exact, pattern, rounded
+from exactnoise._refine.discrete_gaussian import Sums
 
-__all__ = ["gaussian_epsilon", "gaussian_sigma"]
+__all__ = [
+    "discrete_gaussian_delta",
+    "discrete_gaussian_epsilon",
+    "discrete_gaussian_sigma",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+]
+
+#: The scales that discrete Gaussian noise can have.
+_LEAST_SIGMA, _LARGEST_SIGMA = 2.0**-30, 2.0**36
 
 
 def gaussian_sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) -> float:
@@ -35,7 +46,7 @@ def gaussian_sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) ->
     delta(sigma) = Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D) for sensitivity D
     (Balle & Wang 2018, arXiv 1805.06530, Theorem 8), decreasing in sigma.
     """
-    is_private = _privacy_test(delta)
+    is_private = _privacy_test(_gaussian_delta, delta)
     return _least_double(lambda sigma: is_private(epsilon, Fraction(sigma) / sensitivity))
 
 
@@ -44,12 +55,61 @@ def gaussian_epsilon(sigma: float, delta: Fraction, sensitivity: Fraction) -> Fr
 
     The inverse of `gaussian_sigma`, on the safe side likewise.
     """
-    is_private = _privacy_test(delta)
+    is_private = _privacy_test(_gaussian_delta, delta)
     ratio = Fraction(sigma) / sensitivity
     return Fraction(_least_double(lambda epsilon: is_private(Fraction(epsilon), ratio)))
 
 
-def _privacy_test(delta: Fraction) -> Callable[[Fraction, Fraction], bool]:
+def discrete_gaussian_sigma(epsilon: Fraction, delta: Fraction) -> float:
+    """Return a double sigma for which discrete Gaussian noise is (epsilon, delta)-private for changes by 1.
+
+    Parameters
+    ----------
+    epsilon, delta : Fraction
+        Positive; delta below 1.
+
+    Returns
+    -------
+    float
+        From 2^-30 to 2^36; the double below it does not suffice, unless it is the least one.
+
+    Raises
+    ------
+    OverflowError
+        No scale is large enough.
+
+    Notes
+    -----
+    delta(sigma) = P(X > epsilon sigma^2 - 1/2) - e^epsilon P(X > epsilon sigma^2 + 1/2) (Canonne, Kamath, Steinke
+    2020, arXiv 2004.00010, Theorem 7), computed with directed rounding. It is continuous but not smooth in sigma.
+    """
+    is_private = _privacy_test(discrete_gaussian_delta, delta)
+
+    def suffices(sigma: float) -> bool:
+        return is_private(epsilon, Fraction(sigma))
+
+    # It is near that of continuous noise: the search begins there.
+    low = high = min(max(gaussian_sigma(epsilon, delta, Fraction(1)), _LEAST_SIGMA), _LARGEST_SIGMA)
+    while low > _LEAST_SIGMA and suffices(low):
+        low /= 2
+    while high < _LARGEST_SIGMA and not suffices(high):
+        high *= 2
+    return _least_double(suffices, low, min(high, _LARGEST_SIGMA))
+
+
+def discrete_gaussian_epsilon(sigma: float, delta: Fraction) -> Fraction:
+    """Return the smallest double epsilon for which discrete Gaussian noise is private for changes by 1.
+
+    The inverse of `discrete_gaussian_sigma`, on the safe side likewise.
+    """
+    is_private = _privacy_test(discrete_gaussian_delta, delta)
+    return Fraction(_least_double(lambda epsilon: is_private(Fraction(epsilon), Fraction(sigma))))
+
+
+_DeltaBounds = Callable[[Fraction, Fraction, Directed], Interval]
+
+
+def _privacy_test(delta_bounds: _DeltaBounds, delta: Fraction) -> Callable[[Fraction, Fraction], bool]:
     """Whether epsilon and ratio = sigma / sensitivity keep to delta: by bounds, at the least precision that decides."""
     # At the last one the cancellation of two terms of the size of delta leaves enough; then undecided counts as no.
     last = FIRST_PRECISION + 2 * max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
@@ -58,7 +118,7 @@ def _privacy_test(delta: Fraction) -> Callable[[Fraction, Fraction], bool]:
 
     def is_private(epsilon: Fraction, ratio: Fraction) -> bool:
         for at in ladder:
-            low, high = _gaussian_delta(epsilon, ratio, at)
+            low, high = delta_bounds(epsilon, ratio, at)
             if high <= cap:
                 return True
             if low > cap:
@@ -68,12 +128,14 @@ def _privacy_test(delta: Fraction) -> Callable[[Fraction, Fraction], bool]:
     return is_private
 
 
-def _least_double(suffices: Callable[[float], bool]) -> float:
-    """The smallest positive normal double from which on a monotone condition holds."""
-    if not suffices(sys.float_info.max):
+def _least_double(
+    suffices: Callable[[float], bool], least: float = sys.float_info.min, largest: float = sys.float_info.max
+) -> float:
+    """The smallest double of a range from which on a monotone condition holds."""
+    if not suffices(largest):
         raise OverflowError("no double is large enough")
     # Doubles in the order of their bit patterns: bisection ends at neighbours.
-    low, high = pattern(sys.float_info.min) - 1, pattern(sys.float_info.max)
+    low, high = pattern(least) - 1, pattern(largest)
     while high - low > 1:
         middle = (low + high) // 2
         if suffices(double(middle)):
@@ -94,6 +156,21 @@ def _gaussian_delta(epsilon: Fraction, ratio: Fraction, at: Directed) -> Interva
         power = inwards.exp(rounded(epsilon, inwards))
         bounds.append(outwards.sub(first, inwards.mul(power, second)))
     return bounds[0], bounds[1]
+
+
+def discrete_gaussian_delta(epsilon: Fraction, sigma: Fraction, at: Directed, *, shift: int = 1) -> Interval:
+    """Bounds of the least delta for epsilon and two integers that differ by `shift`."""
+    sums = Sums(sigma, at)
+    start = epsilon * sigma * sigma / shift - Fraction(shift, 2)
+    far = sums.tail(math.floor(start + shift) + 1)
+    near = sums.tail(math.floor(start) + 1)
+    low = at.down.sub(near[0], at.up.mul(at.up.exp(rounded(epsilon, at.up)), far[1]))
+    high = at.up.sub(near[1], at.down.mul(at.down.exp(rounded(epsilon, at.down)), far[0]))
+    total = sums.total
+    return (
+        at.down.div(low, total[1] if low >= 0 else total[0]),
+        at.up.div(high, total[0] if high >= 0 else total[1]),
+    )
 
 
 def _phi(x: Fraction, direction: Any, at: Directed) -> Mpfr:

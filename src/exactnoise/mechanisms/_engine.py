@@ -64,7 +64,6 @@ def release_lanes(
 ) -> None:
     """Write the release of `lanes` to `out`; if anything at all goes wrong, `out` is zeroed."""
     n = out.size
-    words = n + n % 2 if plan.family == "gaussian" else n
     keys = bytearray()
     complete = False
     try:
@@ -74,7 +73,7 @@ def release_lanes(
         direct = lanes.missing is None and _is_plain(lanes.values, x_dtype) and _is_plain(out, out_dtype)
         size = min(max(_RANGE, n // 4096), _native.SAMPLES_PER_KEY) if direct else _STAGED_RANGE
         count = -(-n // size)
-        if randomness == "chacha20" and words > _SYSTEM_WORDS:
+        if randomness == "chacha20" and plan.word_count(n) > _SYSTEM_WORDS:
             keys = bytearray(_native.KEY_BYTES * count)
             _native.fill_entropy(keys)
 

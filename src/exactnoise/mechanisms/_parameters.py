@@ -13,19 +13,29 @@ from typing import Any
 import numpy as np
 
 from exactnoise.accounting import PrivacyBudget
-from exactnoise.accounting.amount import Number, decimal_context, exact, float_up, shown
+from exactnoise.accounting.amount import Number, approximately, decimal_context, exact, float_up, shown
 
 __all__ = [
+    "LEAST_DELTA",
     "check_budget",
+    "check_integer_scale",
     "checked_alpha",
+    "checked_gaussian_price",
     "checked_granularity",
     "checked_nan",
     "checked_sensitivity",
     "least_epsilon",
+    "normal_quantile",
     "one_price",
     "power_of_two",
+    "root_above",
     "scale_above",
 ]
+
+#: The least delta of Gaussian noise: calibration works with as many digits as delta has zeros.
+LEAST_DELTA = Fraction(1, 10**300)
+
+_LARGEST_EPSILON = 10**6
 
 # Binary exponents of scale / granularity: finer grids would drown in refinement, coarser ones decide nothing.
 _FINEST, _DEFAULT, _COARSEST = 36, 20, -30
@@ -55,6 +65,23 @@ def scale_above(scale: Fraction) -> float:
     if rounded < sys.float_info.min:
         raise ValueError(f"the noise would be too small for doubles: its scale is below {sys.float_info.min!r}")
     return rounded
+
+
+def check_integer_scale(what: str, scale: Fraction, alternative: str) -> None:
+    """The kernels of integer noise take scales from 2^-30 to 2^36."""
+    if not Fraction(1, 2**30) <= scale <= 2**36:
+        raise ValueError(
+            f"{what} must lie between 2**-30 and 2**36, got {approximately(scale)}; "
+            f"for more noise use {alternative} with an integer granularity"
+        )
+
+
+def checked_gaussian_price(epsilon: Number, delta: Number) -> dict[str, Fraction]:
+    """Epsilon and delta, within what calibration can do."""
+    price = {"epsilon": exact(epsilon, "epsilon"), "delta": exact(delta, "delta", below=1, least=LEAST_DELTA)}
+    if price["epsilon"] > _LARGEST_EPSILON:
+        raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON} with Gaussian noise, got {epsilon!r}")
+    return price
 
 
 def power_of_two(exponent: int) -> float:
@@ -128,3 +155,18 @@ def four_digits_up(epsilon: Fraction) -> Fraction:
     """The epsilon rounded up to four significant digits."""
     context = decimal_context(4, ROUND_CEILING)
     return Fraction(context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
+
+
+def normal_quantile(alpha: float) -> float:
+    """The z for which a standard normal variable lies within -z and z with probability 1 - alpha."""
+    from statistics import NormalDist  # slow to import
+
+    return -NormalDist().inv_cdf(checked_alpha(alpha) / 2)
+
+
+def root_above(square: Fraction) -> Fraction:
+    """A fraction at least the square root, exact where the root is short, within one part in 2^128 otherwise."""
+    shift = max(0, 128 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
+    scaled = -(-(square.numerator << 2 * shift) // square.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << shift)

@@ -20,6 +20,7 @@ from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, read
 from exactnoise.mechanisms._engine import Randomness
 from exactnoise.mechanisms._parameters import (
+    LEAST_DELTA,
     check_budget,
     checked_alpha,
     checked_granularity,
@@ -29,10 +30,7 @@ from exactnoise.mechanisms._parameters import (
     power_of_two,
 )
 
-__all__ = ["LEAST_DELTA", "AdditiveMechanism", "Mechanism"]
-
-#: The least delta of Gaussian noise: calibration works with as many digits as delta has zeros.
-LEAST_DELTA = Fraction(1, 10**300)
+__all__ = ["AdditiveMechanism", "Mechanism"]
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
@@ -110,8 +108,10 @@ class Mechanism(ABC):
 class AdditiveMechanism(Mechanism):
     """A mechanism that releases x plus noise, rounded once and exactly to a public grid."""
 
-    _family: ClassVar[Family]
+    _family: Family
     _sensitivity_means: ClassVar[str]
+    #: Whether the noise is made for integers, which stay integers.
+    _on_integers: ClassVar[bool] = False
     sensitivity: Fraction
     #: The noise's scale in the data's units: a double, at least the exact value that the parameters ask for.
     scale: float
@@ -209,7 +209,7 @@ class AdditiveMechanism(Mechanism):
         TypeError, ValueError
             A parameter is missing or not allowed, or no noise is small enough.
         """
-        target = exact(half_width, "half_width", positive=cls._family != "discrete-laplace")
+        target = exact(half_width, "half_width", positive=not cls._on_integers)
         exact_sensitivity = checked_sensitivity(cls.__name__, sensitivity, cls._sensitivity_means)
         price: dict[str, Fraction] = {}
         if ("epsilon", "delta") in cls.priced_by:
@@ -334,17 +334,23 @@ class AdditiveMechanism(Mechanism):
             x = min(max(x, _INT64_MIN), _INT64_MAX)
         value = plan.release_one(x)
         if isinstance(value, tuple):
-            value = self._refine_number(x, plan, value)
+            value = self._refine_number(x, plan, *value)
         return KERNEL_DTYPES[plan.form][1].type(value) if isinstance(x, np.generic) else value
 
-    def _refine_number(self, x: float | int, plan: Plan, words: tuple[int, int]) -> float | int:
+    def _refine_number(self, x: float | int, plan: Plan, lane: int, words: tuple[int, int, int]) -> float | int:
         pending = np.zeros(1, PENDING)
+        pending["lane"] = lane
         pending["word"] = words
         pending["x"] = np.array([x], KERNEL_DTYPES[plan.form][0]).view(np.uint64)
         return next(refine(self._ideal(), plan.form, pending, fresh_extension()))[1]
 
     def _form(self, is_integer: bool, is_float32: bool) -> Form:
         """How data of this type is released; see the table of result dtypes in the documentation."""
+        if not is_integer and self._on_integers:
+            raise TypeError(
+                f"{type(self).__name__} takes integers, and x is of a floating type: use "
+                f"{type(self).__name__.removeprefix('Discrete')}, or convert counts to int64"
+            )
         if not is_integer:
             return "float32" if is_float32 else "float64"
         return "int64" if self._exponent >= 0 else "int64-float64"
@@ -373,10 +379,23 @@ class AdditiveMechanism(Mechanism):
                 f"float32 has no multiples of the granularity 2**{self._exponent} but 0 and infinity: convert x to "
                 "float64, or set a granularity between 2**-149 and 2**127"
             )
-        return Plan(self._family, form, self._steps(), self._exponent, self._nan, self._offset(), simd, window_factor)
+        return Plan(
+            self._family,
+            form,
+            self._steps(),
+            self._exponent,
+            self._nan,
+            self._offset(),
+            simd,
+            window_factor,
+            self._thresholds(),
+        )
 
     def _offset(self) -> float:
         return 0.0
+
+    def _thresholds(self) -> tuple[float, ...]:
+        return ()
 
 
 def _pasteable(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -11,17 +10,18 @@ from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import Number, exact, float_down
 from exactnoise.accounting.loss import GaussianLoss, shortened
 from exactnoise.mechanisms._parameters import (
-    checked_alpha,
+    checked_gaussian_price,
     checked_sensitivity,
+    normal_quantile,
     one_price,
+    root_above,
     scale_above,
 )
-from exactnoise.mechanisms.base import LEAST_DELTA, AdditiveMechanism
+from exactnoise.mechanisms.base import AdditiveMechanism
 
 __all__ = ["Gaussian"]
 
 _L2 = "how much one person can change x, in the L2 norm; 1 for a count"
-_LARGEST_EPSILON = 10**6
 
 _calibrated = lru_cache(maxsize=256)(gaussian_sigma)
 
@@ -86,19 +86,14 @@ class Gaussian(AdditiveMechanism):
         one_price("Gaussian", {"epsilon and delta": (epsilon, delta), "rho": (rho,), "scale": (scale,)})
         price: dict[str, Fraction]
         if epsilon is not None and delta is not None:
-            price = {
-                "epsilon": exact(epsilon, "epsilon"),
-                "delta": exact(delta, "delta", below=1, least=LEAST_DELTA),
-            }
-            if price["epsilon"] > _LARGEST_EPSILON:
-                raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON} with Gaussian noise, got {epsilon!r}")
+            price = checked_gaussian_price(epsilon, delta)
             try:
                 rounded = _calibrated(price["epsilon"], price["delta"], exact_sensitivity)
             except OverflowError:
                 raise ValueError("the noise would be too large for doubles: raise epsilon or delta") from None
         elif rho is not None:
             price = {"rho": exact(rho, "rho")}
-            rounded = scale_above(_root_above(exact_sensitivity**2 / (2 * price["rho"])))
+            rounded = scale_above(root_above(exact_sensitivity**2 / (2 * price["rho"])))
         else:
             assert scale is not None
             price = {"scale": exact(scale, "scale")}
@@ -113,7 +108,7 @@ class Gaussian(AdditiveMechanism):
         cls, half_width: Fraction, sensitivity: Fraction, alpha: float, delta: Fraction | None
     ) -> Fraction:
         assert delta is not None
-        return gaussian_epsilon(float_down(half_width / Fraction(_quantile(alpha))), delta, sensitivity)
+        return gaussian_epsilon(float_down(half_width / Fraction(normal_quantile(alpha))), delta, sensitivity)
 
     @cached_property
     def _cost(self) -> PrivacyCost:
@@ -141,19 +136,4 @@ class Gaussian(AdditiveMechanism):
 
     def half_width(self, alpha: float = 0.05) -> float:
         """The normal quantile at 1 - alpha / 2, and half a step of the grid; see `AdditiveMechanism.half_width`."""
-        return self.scale * _quantile(alpha) + self.granularity / 2
-
-
-def _quantile(alpha: float) -> float:
-    """The z for which a standard normal variable lies within -z and z with probability 1 - alpha."""
-    from statistics import NormalDist  # slow to import
-
-    return -NormalDist().inv_cdf(checked_alpha(alpha) / 2)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """A fraction at least the square root, exact where the root is short, within one part in 2^128 otherwise."""
-    shift = max(0, 128 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2)
-    scaled = -(-(square.numerator << 2 * shift) // square.denominator)
-    root = math.isqrt(scaled)
-    return Fraction(root + (root * root < scaled), 1 << shift)
+        return self.scale * normal_quantile(alpha) + self.granularity / 2

@@ -6,11 +6,12 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
-from exactnoise._refine import Form, discrete_offset
+from exactnoise._refine import discrete_offset
 from exactnoise.accounting import PrivacyCost
-from exactnoise.accounting.amount import Number, approximately, exact
+from exactnoise.accounting.amount import Number, exact
 from exactnoise.accounting.loss import DiscreteLaplaceLoss, LaplaceLoss
 from exactnoise.mechanisms._parameters import (
+    check_integer_scale,
     checked_alpha,
     checked_sensitivity,
     one_price,
@@ -147,6 +148,7 @@ class DiscreteLaplace(AdditiveMechanism):
     """
 
     _family = "discrete-laplace"
+    _on_integers = True
     _sensitivity_means = _L1
     priced_by = (("epsilon",),)
 
@@ -161,11 +163,7 @@ class DiscreteLaplace(AdditiveMechanism):
         if exact_sensitivity.denominator != 1:
             raise ValueError(f"sensitivity must be a whole number for integer data, got {sensitivity!r}")
         price, exact_scale = _price_and_scale("DiscreteLaplace", exact_sensitivity, epsilon, scale)
-        if not Fraction(1, 2**30) <= exact_scale <= 2**36:
-            raise ValueError(
-                f"the scale sensitivity / epsilon must lie between 2**-30 and 2**36, got {approximately(exact_scale)}; "
-                "for more noise use Laplace with an integer granularity"
-            )
+        check_integer_scale("the scale sensitivity / epsilon", exact_scale, "Laplace")
         self._fix_noise(exact_sensitivity, price, scale_above(exact_scale), 0, 0.0)
         self._fix(_epsilon=exact_sensitivity / exact_scale, _constant=discrete_offset(self.scale))
 
@@ -206,13 +204,6 @@ class DiscreteLaplace(AdditiveMechanism):
         while _tail(rate, t + 1) > alpha:
             t += 1
         return float(t)
-
-    def _form(self, is_integer: bool, is_float32: bool) -> Form:
-        if not is_integer:
-            raise TypeError(
-                "DiscreteLaplace takes integers, and x is of a floating type: use Laplace, or convert counts to int64"
-            )
-        return "int64"
 
     def _offset(self) -> float:
         return self._constant

@@ -192,7 +192,7 @@ static void check_length(const en_plan *plan, word_kind kind, size_t n, uint64_t
     void *x = allocate(width_of(plan) * n);
     fill_data(plan, x, n);
     uint64_t *words = make_words(kind, word_count(plan, n));
-    en_randomness from_words = {EN_FROM_WORDS, NULL, words};
+    en_randomness from_words = {EN_FROM_WORDS, NULL, words, word_count(plan, n)};
 
     for (size_t v = 0; v < variants; v++) {
         const en_kernels *kernels;
@@ -246,9 +246,10 @@ static void check_origins(const en_plan *plan, size_t n) {
             continue;
         uint64_t *words = words_of_key(kernels, key, word_count(plan, n));
         released from_key =
-            release(plan, kernels, (en_randomness){EN_FROM_KEY, key, NULL}, x, n, 0, lesser(n, EN_BLOCK));
-        released from_words = release(plan, kernels, (en_randomness){EN_FROM_WORDS, NULL, words}, x, n, 1, n);
-        released from_system = release(plan, kernels, (en_randomness){EN_FROM_SYSTEM, NULL, NULL}, x, n, 1, n);
+            release(plan, kernels, (en_randomness){EN_FROM_KEY, key, NULL, 0}, x, n, 0, lesser(n, EN_BLOCK));
+        released from_words =
+            release(plan, kernels, (en_randomness){EN_FROM_WORDS, NULL, words, word_count(plan, n)}, x, n, 1, n);
+        released from_system = release(plan, kernels, (en_randomness){EN_FROM_SYSTEM, NULL, NULL, 0}, x, n, 1, n);
         check_same(plan, from_key, from_words, n, "the words are not the keystream");
         check_declined(plan, x, from_system, n);
         discard(from_key);

@@ -94,7 +94,7 @@ int main(void) {
     uint8_t key[EN_KEY_BYTES];
     for (int i = 0; i < EN_KEY_BYTES; i++)
         key[i] = (uint8_t)(next_random() | 1);
-    work.randomness = (en_randomness){EN_FROM_KEY, key, NULL};
+    work.randomness = (en_randomness){EN_FROM_KEY, key, NULL, 0};
     for (size_t v = 0; v < en_variant_count(); v++) {
         if (en_variant_kernels(v, &work.kernels) != EN_OK)
             continue;

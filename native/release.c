@@ -18,7 +18,7 @@ typedef struct {
     uint64_t words[3 * EN_BLOCK / 2 + EN_GROUP_WORDS];
     double noise[EN_BLOCK];
     double slack[EN_BLOCK];
-    uint16_t sample[EN_BLOCK];       /* rejected lanes of the block */
+    uint16_t sample[EN_BLOCK + 1];   /* rejected lanes of the block */
     uint16_t trial[EN_BLOCK];        /* of each lane of the block: its last proposal, */
     uint16_t cosine[EN_BLOCK];       /* the lane it was paired with, */
     uint64_t lane_word[EN_BLOCK][3]; /* and its words; unless it is proposal 0 */
@@ -34,12 +34,18 @@ size_t en_word_count(en_family family, size_t n) {
     return family == EN_DISCRETE_GAUSSIAN ? paired + paired / 2 : paired;
 }
 
-/* Fills count words (and up to a group) of one part of one proposal of the block that begins at sample `start`. */
-static en_status draw(const en_kernels *kernels, en_randomness randomness, size_t start, size_t part, size_t count,
+/* Where a part of a block's words begins in the keystream: part 0 has its words, 1 its third words, each later one fresh
+ * proposals. A block has the counters of as many groups as it can need, and a range has fewer than 2^14 blocks, so that
+ * parts do not meet. */
+static size_t first_counter(size_t part, size_t start, size_t groups) {
+    return part << 24 | start / EN_BLOCK * (groups * EN_GROUP_BLOCKS);
+}
+
+/* Fills count words, and up to a group. */
+static en_status draw(const en_kernels *kernels, en_randomness randomness, size_t counter, size_t count,
                       uint64_t *words) {
     if (randomness.origin == EN_FROM_SYSTEM)
         return en_entropy(words, count * sizeof(uint64_t));
-    size_t counter = part << 24 | start / EN_BLOCK * (EN_DRAWN_WORDS / EN_GROUP_WORDS * EN_GROUP_BLOCKS);
     kernels->chacha20(randomness.key, (uint32_t)counter, words, (count + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS);
     return EN_OK;
 }
@@ -48,6 +54,7 @@ static en_status draw(const en_kernels *kernels, en_randomness randomness, size_
  * where they are given. */
 static en_status draw_words(const en_plan *plan, const en_kernels *kernels, en_randomness randomness, size_t range,
                             size_t start, size_t trial, size_t n, uint64_t *words, const uint64_t **drawn_words) {
+    enum { GROUPS = EN_DRAWN_WORDS / EN_GROUP_WORDS };
     const size_t all = en_word_count(plan->family, n);
     const size_t count = n + (is_paired(plan->family) ? n % 2 : 0);
     *drawn_words = words;
@@ -56,12 +63,14 @@ static en_status draw_words(const en_plan *plan, const en_kernels *kernels, en_r
         *drawn_words = randomness.words + first;
         return EN_OK;
     }
+    if (trial > 0) /* few lanes, not worth their spare bits */
+        return draw(kernels, randomness, first_counter(1 + trial, start, 2 * GROUPS), all, words);
     const size_t drawn = count < EN_DRAWN_WORDS ? count : EN_DRAWN_WORDS;
-    en_status status = draw(kernels, randomness, start, 2 * trial, drawn, words);
+    en_status status = draw(kernels, randomness, first_counter(0, start, GROUPS), drawn, words);
     if (status == EN_OK && count > drawn)
         kernels->spread_words(words);
     if (status == EN_OK && all > count)
-        status = draw(kernels, randomness, start, 2 * trial + 1, all - count, words + count);
+        status = draw(kernels, randomness, first_counter(1, start, GROUPS), all - count, words + count);
     return status;
 }
 
@@ -119,9 +128,10 @@ static en_status propose_again(const en_plan *plan, const en_kernels *kernels, e
     memset(fresh->trial, 0, sizeof fresh->trial);
     for (size_t trial = 1; trial < trials; trial++) {
         size_t count = 0;
-        for (size_t i = 0; i < n; i++)
-            if (en_is_rejected(scratch->slack[i]))
-                fresh->sample[count++] = (uint16_t)i;
+        for (size_t i = 0; i < n; i++) {
+            fresh->sample[count] = (uint16_t)i; /* stays if the lane is rejected */
+            count += (size_t)en_is_rejected(scratch->slack[i]);
+        }
         if (count == 0)
             return EN_OK;
         const uint64_t *words;

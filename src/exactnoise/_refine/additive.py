@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from exactnoise._native import PENDING
-from exactnoise._refine.directed import FIRST_PRECISION, Directed, Mpfr, double, exact, fraction, gmpy2
+from exactnoise._refine.directed import FIRST_PRECISION, Mpfr, directed, double, exact
 from exactnoise._refine.integers import decide_proposals, decide_tabulated
 from exactnoise._refine.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise, Noise
 from exactnoise._refine.words import Extension
@@ -111,13 +111,11 @@ def _words(extension: Extension, lane: int) -> Iterator[int]:
 def _decide(noise: Noise, rest: Mpfr, extra: Iterator[int]) -> int:
     """The integer nearest to rest + noise. An exact tie has probability 0: the enclosure then never closes on it."""
     for precision in itertools.count(FIRST_PRECISION, 64):
-        at = Directed(precision)
+        at = directed(precision)
         low, high = noise.enclosure(at)
-        low, high = at.down.add(rest, low), at.up.add(rest, high)
-        if gmpy2.is_finite(low) and gmpy2.is_finite(high):
-            k = math.floor(fraction(low) + Fraction(1, 2))
-            if fraction(high) <= k + Fraction(1, 2):
-                return k
+        k = at.nearest_integer((at.down.add(rest, low), at.up.add(rest, high)))
+        if k is not None:
+            return k
         for cell in noise.cells:
             cell.append(next(extra))
     raise AssertionError("unreachable: the precisions do not end")
@@ -141,6 +139,8 @@ def _signed(bits: int) -> int:
 
 def _split(x: Fraction, exponent: int) -> tuple[int, Mpfr]:
     """x / g as an integer and an exact rest."""
+    if exponent == 0 and x.denominator == 1:
+        return int(x), exact(0)
     scaled = x / Fraction(2) ** exponent
     whole = round(scaled)
     rest = scaled - whole

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Directed",
     "Interval",
     "Mpfr",
+    "directed",
     "double",
     "exact",
     "exact_double",
@@ -49,6 +51,14 @@ class Directed:
         self.down = gmpy2.context(precision=precision, round=gmpy2.RoundDown)
         self.up = gmpy2.context(precision=precision, round=gmpy2.RoundUp)
 
+    def nearest_integer(self, interval: Interval) -> int | None:
+        """The integer that all of an interval rounds to; None if there is none, or an end is infinite."""
+        if not (gmpy2.is_finite(interval[0]) and gmpy2.is_finite(interval[1])):
+            return None
+        # The directed roundings do not pass an integer of fewer bits than the precision.
+        k = int(self.down.floor(self.down.add(interval[0], 0.5)))
+        return k if self.up.sub(interval[1], 0.5) <= k else None
+
     def negated(self, interval: Interval) -> Interval:
         return self.down.minus(interval[1]), self.up.minus(interval[0])
 
@@ -69,13 +79,26 @@ class Directed:
 
 def exact(numerator: int, exponent: int = 0) -> Mpfr:
     """numerator * 2^exponent, with as many bits as that takes."""
-    bits = max(numerator.bit_length(), 2)
-    context = gmpy2.context(precision=bits)
-    return context.mul(gmpy2.mpfr(numerator, bits, context), context.exp2(exponent))
+    context = _wide(numerator.bit_length() >> 6)
+    number = gmpy2.mpfr(numerator, 0, context)
+    return context.mul_2exp(number, exponent) if exponent >= 0 else context.div_2exp(number, -exponent)
 
 
+@lru_cache(maxsize=256)
 def exact_double(value: float) -> Mpfr:
     return gmpy2.mpfr(value, 53, gmpy2.context(precision=53))
+
+
+@lru_cache(maxsize=256)
+def _wide(words: int) -> Any:
+    """A context in which numbers of so many whole words of bits, and one more, are exact."""
+    return gmpy2.context(precision=64 * words + 64)
+
+
+@lru_cache(maxsize=64)
+def directed(precision: int) -> Directed:
+    """The arithmetic of a precision; nothing but its own operations ever changes it."""
+    return Directed(precision)
 
 
 def rounded(x: Fraction, direction: Any) -> Mpfr:

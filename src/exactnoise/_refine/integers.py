@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, exact, fraction, gmpy2
+from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, directed, exact
 from exactnoise._refine.discrete_gaussian import Sums
 from exactnoise._refine.noise import GaussianNoise
 from exactnoise._refine.words import Cell
@@ -19,7 +18,7 @@ def decide_tabulated(sigma: float, word: int, extra: Iterator[int]) -> int:
     """The integer that a word stands for: the signed number of k >= 1 with U < P(|X| >= k)."""
     cell = Cell(word >> 14, 50)
     for precision in itertools.count(FIRST_PRECISION, 64):
-        magnitude = _rank(cell, Sums(Fraction(sigma), Directed(precision)))
+        magnitude = _rank(cell, Sums(Fraction(sigma), directed(precision)))
         if magnitude is not None:
             return -magnitude if word >> 13 & 1 else magnitude
         cell.append(next(extra))
@@ -69,20 +68,26 @@ class _Proposal:
     def decide(self, pair: Iterator[int], own: Iterator[int]) -> int | None:
         """K, or None if it is rejected."""
         for precision in itertools.count(FIRST_PRECISION, 64):
-            at = Directed(precision)
-            low, high = self._noise.enclosure(at)
-            if gmpy2.is_finite(low) and gmpy2.is_finite(high):
-                k = math.floor(fraction(low) + Fraction(1, 2))
-                if fraction(high) <= k + Fraction(1, 2):
-                    least, most = self._test(k, (low, high), at)
-                    if most < 1:
-                        return k
-                    if least >= 1:
-                        return None
+            at = directed(precision)
+            y = self._noise.enclosure(at)
+            k = at.nearest_integer(y)
+            if k is not None:
+                if self._is_far_below(k, at):
+                    return k
+                least, most = self._test(k, y, at)
+                if most < 1:
+                    return k
+                if least >= 1:
+                    return None
             for cell in self._noise.cells:
                 cell.append(next(pair))
             self._uniform.append(next(own))
         raise AssertionError("unreachable: the precisions do not end")
+
+    def _is_far_below(self, k: int, at: Directed) -> bool:
+        """Whether V < 1 - (1/8 + |K|/2) / sigma^2, as nearly always: exp(p) cosh(u) <= exp(p + |u|) <= 1 / (1 - p - |u|)."""
+        most = at.up.div(exact(4 * abs(k) + 1, -3), self._square)
+        return bool(self._uniform.ends[1] < at.down.sub(exact(1), most))
 
     def _test(self, k: int, y: Interval, at: Directed) -> Interval:
         """The number that is compared with 1: it depends on |F| and, by the product K F, on no sign."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 
-from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, exact, exact_double, gmpy2
+from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, directed, exact, exact_double, gmpy2
 from exactnoise._refine.words import Cell
 
 __all__ = ["DiscreteLaplaceNoise", "GaussianNoise", "LaplaceNoise", "Noise", "discrete_offset"]
@@ -32,7 +33,7 @@ class DiscreteLaplaceNoise:
 
     def enclosure(self, at: Directed) -> Interval:
         low, high = at.scaled(self.s, at.negative_log(*self.cells[0].ends))
-        offset_low, offset_high = _offset(self.s, at)
+        offset_low, offset_high = _known_offset(self.s, at)
         return at.down.add(low, offset_low), at.up.add(high, offset_high)
 
 
@@ -86,11 +87,14 @@ def _offset(s: Mpfr, at: Directed) -> Interval:
     return at.down.sub(low, half), at.up.sub(high, half)
 
 
+_known_offset = lru_cache(maxsize=256)(_offset)  # by the scale and the arithmetic of each precision
+
+
 def discrete_offset(s: float) -> float:
     """The double nearest to c - 1/2, for the kernel of the discrete Laplace: native/laplace.h."""
     nearest = gmpy2.context(precision=53, round=gmpy2.RoundToNearest)
     for precision in itertools.count(FIRST_PRECISION, 64):
-        low, high = (nearest.plus(end) for end in _offset(exact_double(s), Directed(precision)))
+        low, high = (nearest.plus(end) for end in _offset(exact_double(s), directed(precision)))
         if low == high:
             return float(low)
     raise AssertionError("unreachable: the precisions do not end")

@@ -110,6 +110,17 @@ def test_whole_number_cells(noise, cell, released):
     assert column() == ["1", released, "2"]
 
 
+@pytest.mark.parametrize(("sensitivity", "released"), [("1", "7"), ("1.4142136", "7")])
+def test_discrete_gaussian(noise, sensitivity, released):
+    outcome = noise(
+        b"visits,x\n1,\n,\n2,\n", mechanism="discrete-gaussian", nan=7, delta="1e-6",
+        epsilon=1000, sensitivity=sensitivity,
+    )  # fmt: skip
+    assert outcome.code == 0
+    # The scale is below 0.04: another integer has a probability below 1e-100.
+    assert column() == ["1", released, "2"]
+
+
 @pytest.mark.parametrize(
     ("cell", "released"),
     [("", 7.25), ("NA", 7.25), ("nan", 7.25), ("12", 12), ("-1e3", -1000), (" 2.5 ", 2.5)],

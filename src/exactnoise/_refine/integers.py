@@ -85,7 +85,10 @@ class _Proposal:
         raise AssertionError("unreachable: the precisions do not end")
 
     def _is_far_below(self, k: int, at: Directed) -> bool:
-        """Whether V < 1 - (1/8 + |K|/2) / sigma^2, as nearly always: exp(p) cosh(u) <= exp(p + |u|) <= 1 / (1 - p - |u|)."""
+        """Whether V < 1 - p - |u| with p = 1 / (8 sigma^2) and u = K / (2 sigma^2), as it nearly always is.
+
+        Then V exp(p) cosh(u) <= V exp(p + |u|) < 1, since exp(-t) >= 1 - t.
+        """
         most = at.up.div(exact(4 * abs(k) + 1, -3), self._square)
         return bool(self._uniform.ends[1] < at.down.sub(exact(1), most))
 

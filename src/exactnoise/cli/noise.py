@@ -18,7 +18,7 @@ from exactnoise.cli.metadata import describe
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles, metadata_path
 from exactnoise.cli.table import Parse, Row, Table
-from exactnoise.mechanisms import AdditiveMechanism, DiscreteLaplace, Gaussian, Laplace
+from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 
 __all__ = ["add_command"]
 
@@ -26,7 +26,10 @@ _MECHANISMS: dict[str, Any] = {
     "discrete-laplace": DiscreteLaplace,
     "laplace": Laplace,
     "gaussian": Gaussian,
+    "discrete-gaussian": DiscreteGaussian,
 }
+_ON_INTEGERS = ("discrete-laplace", "discrete-gaussian")
+_WITH_DELTA = ("gaussian", "discrete-gaussian")
 # Rows in memory at a time: few enough to stay in the cache, where a row takes half the time.
 _CHUNK = 4096
 
@@ -58,7 +61,7 @@ examples:
 
   Gaussian noise: the sensitivity is then in L2, sqrt(3) for three counts by one
     exactnoise noise visits.csv -o visits-noisy.csv --column visits \\
-        --mechanism gaussian --sensitivity 1.7320509 --epsilon 1 --delta 1e-6
+        --mechanism discrete-gaussian --sensitivity 1.7320509 --epsilon 1 --delta 1e-6
 
 Running it again on the same data is another release: the epsilons add up.
 
@@ -90,16 +93,16 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="S",
         required=True,
         help="how much one person can change the column in total: the sum of the changes of all "
-        "cells, or the root of the sum of their squares with --mechanism gaussian",
+        "cells, or the root of the sum of their squares with Gaussian noise",
     )
     add("--epsilon", metavar="E", required=True, help="privacy loss of the whole column")
-    add("--delta", metavar="D", help="with --mechanism gaussian only")
+    add("--delta", metavar="D", help="with Gaussian noise only")
     add(
         "--mechanism",
         choices=list(_MECHANISMS),
         default="discrete-laplace",
-        help="discrete-laplace (the default) takes and makes whole numbers; laplace and gaussian "
-        "take and make real ones",
+        help="discrete-laplace (the default) and discrete-gaussian take and make whole numbers; laplace "
+        "and gaussian take and make real ones",
     )
     add(
         "--granularity",
@@ -174,33 +177,33 @@ def _utf8(text: str) -> str:
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:
     """What draws the noise, and what turns the column's cells into its input."""
-    if args.delta is not None and args.mechanism != "gaussian":
-        raise UsageError(f"--delta: {args.mechanism} has no delta; it is for --mechanism gaussian")
-    if args.delta is None and args.mechanism == "gaussian":
-        raise UsageError("--delta: gaussian needs one, the probability that belongs to epsilon; such as 1e-6")
+    if args.delta is not None and args.mechanism not in _WITH_DELTA:
+        raise UsageError(f"--delta: {args.mechanism} has no delta; it is for --mechanism gaussian or discrete-gaussian")
+    if args.delta is None and args.mechanism in _WITH_DELTA:
+        raise UsageError(f"--delta: {args.mechanism} needs one, the probability that belongs to epsilon; such as 1e-6")
     parameters = {"sensitivity": args.sensitivity, "epsilon": args.epsilon}
     parse: Parse
-    if args.mechanism == "discrete-laplace":
+    if args.mechanism in _WITH_DELTA:
+        parameters["delta"] = args.delta
+    if args.mechanism in _ON_INTEGERS:
         if args.granularity is not None:
             raise UsageError("--granularity: it is for --mechanism laplace and gaussian")
-        parse = partial(parse_integers, missing=_whole_number(args.nan))
+        parse = partial(parse_integers, missing=_whole_number(args.nan, args.mechanism))
     else:
         parse = parse_reals
         parameters |= {"granularity": args.granularity, "nan": _real_number(args.nan)}
-        if args.mechanism == "gaussian":
-            parameters["delta"] = args.delta
     try:
         return _MECHANISMS[args.mechanism](**parameters), parse
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
 
 
-def _whole_number(text: str) -> int:
+def _whole_number(text: str, mechanism: str) -> int:
     """``--nan`` for whole numbers; the mechanism itself replaces missing values by 0 only."""
     try:
         value = int(text)
     except ValueError:
-        raise UsageError(f"--nan: discrete-laplace needs a whole number, got {text!r}") from None
+        raise UsageError(f"--nan: {mechanism} needs a whole number, got {text!r}") from None
     if not -(2**63) <= value < 2**63:
         raise UsageError(f"--nan: must fit in 64 bits, got {text}")
     return value

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clip.h"
 #include "plan.h"
 #include "platform.h"
 
@@ -39,7 +40,8 @@ typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
     en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE, whose noise is a magnitude */
-    void (*spread_words)(uint64_t *words);   /* EN_DRAWN_WORDS in, EN_BLOCK out */
+    en_clip_kernel *clip[EN_NORM_COUNT][EN_ROWS_COUNT];
+    void (*spread_words)(uint64_t *words); /* EN_DRAWN_WORDS in, EN_BLOCK out */
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);
     void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups);

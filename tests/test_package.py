@@ -38,6 +38,8 @@ PUBLIC = [
     "PrivacyCost",
     "UnsupportedInstructionSet",
     "__version__",
+    "clip_l1",
+    "clip_l2",
 ]
 
 

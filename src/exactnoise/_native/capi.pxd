@@ -44,6 +44,20 @@ cdef extern from "plan.h" nogil:
                       double nan, double offset, double window_factor)
 
 
+cdef extern from "clip.h" nogil:
+    ctypedef enum en_norm:
+        EN_L1
+        EN_L2
+
+    ctypedef enum en_rows:
+        EN_ROWS_FLOAT64
+        EN_ROWS_FLOAT32
+
+    ctypedef void (*en_clip_kernel)(const void *x, void *out, size_t rows, size_t columns, double bound) noexcept nogil
+
+    void en_clip(en_clip_kernel kernel, const void *x, void *out, size_t rows, size_t columns, double bound)
+
+
 cdef extern from "kernels.h" nogil:
     enum:
         EN_BLOCK
@@ -52,6 +66,7 @@ cdef extern from "kernels.h" nogil:
         EN_GROUP_WORDS
 
     ctypedef struct en_kernels:
+        en_clip_kernel clip[2][2]
         void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups) noexcept nogil
         void (*negative_log)(const uint64_t *words, double *out, size_t n) noexcept nogil
         void (*sincos)(const uint64_t *words, double *sine, double *cosine, size_t n) noexcept nogil

@@ -33,7 +33,7 @@
  *                       together less than k u / 4 + u. So |y| <= bound (1 + u) (1 + k u / 4 + u) / (1 + k u / 2 + 16
  *                       u) < bound. Rounding toward zero to float32 does not increase it, and takes what is not normal
  *                       among the doubles to 0.
- *            A row of zeros has N = 0 and is kept.
+ *            A row of zeros has N = 2^-1022, and is kept as bound / N > 1.
  * Source     Clipping to an L2 bound: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang 2016, arXiv 1607.00133,
  *            Section 3.1. Error of sums: Higham, Accuracy and Stability of Numerical Algorithms, 2002, Section 4.2.
  */

@@ -100,7 +100,8 @@ EN_INLINE uint64_t en_exponent_float32(const float *x, size_t n) {
         for (size_t half = EN_STRIP / 2; half; half /= 2)                                                              \
             for (size_t j = 0; j < half; j++)                                                                          \
                 sums[j] += sums[half + j];                                                                             \
-        return ROOT(sums[0]) * (1.0 + (double)(n + 256) * 0x1p-56);                                                    \
+        const double above = ROOT(sums[0]) * (1.0 + (double)(n + 256) * 0x1p-56);                                      \
+        return above > DBL_MIN ? above : DBL_MIN;                                                                      \
     }                                                                                                                  \
     EN_TARGET static void clip_##norm##_##type(const void *data, void *result, size_t rows, size_t n, double bound) {  \
         const TYPE *x = data;                                                                                          \
@@ -108,8 +109,8 @@ EN_INLINE uint64_t en_exponent_float32(const float *x, size_t n) {
         for (size_t row = 0; row < rows; row++, x += n, out += n) {                                                    \
             const uint64_t field = en_exponent_##type(x, n);                                                           \
             const double power = en_from_bits((2046 - field) << 52);                                                   \
-            const uint64_t above = en_bits(bound / en_norm_##norm##_##type(x, n, power));                              \
-            const double factor = en_from_bits(above - (above != 0));                                                  \
+            const uint64_t ratio = en_bits(bound / en_norm_##norm##_##type(x, n, power));                              \
+            const double factor = en_from_bits(ratio - (ratio != 0));                                                  \
             const int keep = factor >= en_from_bits(field << 52);                                                      \
             const double first = keep ? 1.0 : power, second = keep ? 1.0 : factor;                                     \
             size_t i = 0;                                                                                              \

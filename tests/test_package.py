@@ -36,6 +36,7 @@ PUBLIC = [
     "MissingExtra",
     "PrivacyBudget",
     "PrivacyCost",
+    "Snapping",
     "UnsupportedInstructionSet",
     "__version__",
     "clip_l1",

@@ -123,7 +123,9 @@ def test_control_rounding_to_nearest_float32_is_caught(norm):
 EXTREMES = [0.0, -0.0, 5e-324, 1e-310, 2.0**-1022, 1e-300, 1e-160, 1e-45, 1.0, 1e38, 1e160, 1e300, DBL_MAX]
 EXTREMES += [math.inf, -math.inf, math.nan, FLT_MAX, 2.0**-149, 2.0**-126]
 numbers = st.one_of(st.sampled_from(EXTREMES), st.floats(width=64), st.floats(width=32), st.floats(-10, 10))
-bounds = st.one_of(st.sampled_from([1e-300, 1e-299, 1e-45, 1e-38, 1.0, 0.1, 1e38, 1e299, 1e300]), st.floats(1e-300, 1e300))
+bounds = st.one_of(
+    st.sampled_from([1e-300, 1e-299, 1e-45, 1e-38, 1.0, 0.1, 1e38, 1e299, 1e300]), st.floats(1e-300, 1e300)
+)
 
 
 @given(

@@ -4,5 +4,6 @@ from exactnoise.mechanisms.base import AdditiveMechanism, Mechanism
 from exactnoise.mechanisms.clip import clip_l1, clip_l2
 from exactnoise.mechanisms.gaussian import Gaussian
 from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+from exactnoise.mechanisms.snapping import Snapping
 
-__all__ = ["AdditiveMechanism", "DiscreteLaplace", "Gaussian", "Laplace", "Mechanism", "clip_l1", "clip_l2"]
+__all__ = ["AdditiveMechanism", "DiscreteLaplace", "Gaussian", "Laplace", "Mechanism", "Snapping", "clip_l1", "clip_l2"]

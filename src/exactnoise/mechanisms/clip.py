@@ -20,9 +20,7 @@ _LEAST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 _RANGE = 2**18  # numbers between two looks at pending signals
 
 
-def clip_l2(
-    rows: Any, bound: Number, *, out: npt.NDArray[Any] | None = None, workers: int = 1
-) -> npt.NDArray[Any]:
+def clip_l2(rows: Any, bound: Number, *, out: npt.NDArray[Any] | None = None, workers: int = 1) -> npt.NDArray[Any]:
     """Scale vectors down to a Euclidean norm of at most `bound`, in truth and not only up to rounding.
 
     Parameters
@@ -52,15 +50,15 @@ def clip_l2(
     Notes
     -----
     *Guarantee.* The exact norm of every returned row, in real numbers, is at most `bound`. A row is returned unchanged,
-    bit for bit, if an upper bound on its norm that is computed with directed error is within the bound; else it is
-    scaled by a few ulps less than bound / norm, and rounded toward zero where the result is float32. The usual
-    `rows * min(1, bound / norm)` overshoots the bound in about half of the rows it scales. Overflow and underflow do not
-    occur: vectors of numbers near 1e300 or 5e-324 are clipped as any others. Proof: native/clip.h. Source: Abadi and
-    others 2016, arXiv 1607.00133, Section 3.1.
+    bit for bit, if an upper bound on its norm, computed with all rounding errors counted, is within the bound; else it
+    is scaled by a few ulps less than bound / norm, and rounded toward zero where the result is float32. The usual
+    `rows * min(1, bound / norm)` overshoots the bound in about half of the rows that it scales. Nothing overflows or
+    underflows: vectors of numbers near 1e300 or 5e-324 are clipped as any others. Proof: native/clip.h. Source: Abadi
+    and others 2016, arXiv 1607.00133, Section 3.1.
 
-    *Sensitivity.* One row changes the sum of clipped rows, in real numbers, by at most `bound` if it is added or removed,
-    and by twice that if it is replaced. A sum in floating point rounds, and its rounding errors depend on all rows: sum
-    integers instead, as docs/gradients.md shows.
+    *Sensitivity.* One row changes the sum of clipped rows, in real numbers, by at most `bound` if it is added or
+    removed, and by twice that if it is replaced. A sum in floating point rounds, and its rounding errors depend on all
+    rows: sum integers instead, as docs/gradients.md shows.
 
     Examples
     --------
@@ -71,9 +69,7 @@ def clip_l2(
     return _clipped("l2", rows, bound, out, workers)
 
 
-def clip_l1(
-    rows: Any, bound: Number, *, out: npt.NDArray[Any] | None = None, workers: int = 1
-) -> npt.NDArray[Any]:
+def clip_l1(rows: Any, bound: Number, *, out: npt.NDArray[Any] | None = None, workers: int = 1) -> npt.NDArray[Any]:
     """Scale vectors down to an L1 norm (sum of magnitudes) of at most `bound`: `clip_l2` in every other respect.
 
     Parameters

@@ -314,6 +314,49 @@ def test_shapes_and_types(workers, randomness):
     assert fine.release(np.arange(9), **options).dtype == np.float64
 
 
+@pytest.mark.parametrize(
+    ("x", "kind", "want"),
+    [
+        (3, int, 3),
+        (10**30, int, 10),
+        (-(10**30), int, -10),
+        (np.int64(-77), np.int64, -10),
+        (3.0, float, 3.0),
+        (math.inf, float, 10.0),
+        (-math.inf, float, -10.0),
+        (math.nan, float, 0.0),
+        (np.float64(77), np.float64, 10.0),
+    ],
+)
+def test_a_number(x, kind, want, monkeypatch):
+    """With noise that is always 0 the value is the clamped one."""
+    m = Snapping(sensitivity=1, epsilon=1, bounds=(-10, 10))
+    released = []
+
+    def release(self, x, *, budget):
+        released.append(x)
+        return 0.0 if x != x else x
+
+    monkeypatch.setattr(Laplace, "release", release)
+    y = m.release(x, budget=None)
+    assert type(y) is kind
+    assert y == want
+    assert released[0] == want or math.isnan(x)
+    monkeypatch.setattr(Laplace, "release", lambda self, x, *, budget: type(want)(1000))
+    assert m.release(x, budget=None) == 10  # the last clamp
+
+
+def test_numbers_follow_the_law():
+    m = Snapping(sensitivity=1, epsilon=1, bounds=(-3, 3))
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=4000)
+    ys = [m.release(1e9, budget=budget) for _ in range(4000)]
+    masses = RoundedLaplace(1.0, 3.0).masses(list(range(-3, 3)))
+    assert chi_square(np.bincount(np.array(ys, int) + 3, minlength=7), masses) > ALARM
+    assert budget.remaining == PrivacyCost(epsilon=0)
+    with pytest.raises(BudgetExceeded):
+        m.release(1e9, budget=budget)
+
+
 def test_nan_is_clamped_too():
     quiet = Snapping(sensitivity="1e-6", epsilon=1, bounds=(5, 8))
     step = quiet.granularity

@@ -90,6 +90,7 @@ class Snapping(Mechanism):
     #: The grid's step: the smallest power of two that is not below `scale`.
     granularity: float
     _noise: Laplace
+    _known_limits: dict[np.dtype[Any], tuple[Any, Any]]
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Snapping(Mechanism):
             raise TypeError("Snapping needs epsilon: the privacy parameter of one release")
         amount = exact(epsilon, "epsilon")
         low, high = _checked_bounds(bounds)
-        least, most = _doubles_within(low, high)
+        least, most = _numbers_within(low, high, np.dtype("f8"))
         replacement = checked_nan(nan)
         noise = Laplace(
             sensitivity=exact_sensitivity,
@@ -119,6 +120,7 @@ class Snapping(Mechanism):
             scale=noise.scale,
             granularity=noise.granularity,
             _noise=noise,
+            _known_limits={},
             _parameters={**parameters, "nan": replacement} if replacement else parameters,
         )
 
@@ -282,6 +284,9 @@ class Snapping(Mechanism):
         _engine.check_randomness(randomness)
         _engine.check_workers(workers)
         check_budget(budget)
+        if out is None and type(x) in (int, float, np.int64, np.float64):
+            return self._release_number(x, budget, label)
+
         lanes = read(x)
         form = self._noise._form(lanes.is_integer, lanes.is_float32)
         self._noise._plan(form)  # refuses what the grid and the type do not allow
@@ -314,6 +319,17 @@ class Snapping(Mechanism):
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out
 
+    def _release_number(self, x: Any, budget: PrivacyBudget | None, label: str | None) -> Any:
+        """One number, without the arrays."""
+        form = self._noise._form(type(x) in (int, np.int64), False)
+        self._noise._plan(form)
+        before, after = (self._limits(dtype) for dtype in KERNEL_DTYPES[form])
+        if budget is not None:
+            budget.spend(self, label=label)
+        clamped = min(max(x, before[0]), before[1])  # NaN stays
+        value = min(max(self._noise.release(clamped, budget=None), after[0]), after[1])
+        return KERNEL_DTYPES[form][1].type(value) if isinstance(x, np.generic) else value
+
     def _clamped(self, lanes: Lanes, dtype: np.dtype[Any], limits: tuple[Any, Any]) -> npt.NDArray[Any]:
         """A copy of the data, clamped; NaN is left to the noise, which replaces it."""
         copy = lanes.piece(0, lanes.values.size, dtype, self._noise._nan).reshape(lanes.values.shape)
@@ -321,19 +337,13 @@ class Snapping(Mechanism):
             return np.clip(copy, *limits, out=copy)
 
     def _limits(self, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-        """The outermost numbers of a type that lie between the bounds."""
-        low, high = self.bounds
-        limits: tuple[Any, Any]
-        if dtype.kind == "i":
-            limits = np.int64(max(math.ceil(low), _INT64_MIN)), np.int64(min(math.floor(high), _INT64_MAX))
-        else:
-            limits = _doubles_within(low, high)
-            if dtype.itemsize == 4:
-                limits = _float32_above(limits[0]), -_float32_above(-limits[1])
+        """The outermost numbers of a type that lie between the bounds, as Python numbers."""
+        limits = self._known_limits.get(dtype)
+        if limits is None:
+            limits = self._known_limits[dtype] = _numbers_within(*self.bounds, dtype)
         if limits[0] > limits[1]:
-            raise TypeError(
-                f"{dtype} has no number between the bounds {self._parameters['bounds']}: convert x or widen"
-            )
+            bounds = self._parameters["bounds"]
+            raise TypeError(f"{dtype} has no number between the bounds {bounds}: convert x, or widen the bounds")
         return limits
 
 
@@ -347,21 +357,25 @@ def _checked_bounds(bounds: Any) -> tuple[Fraction, Fraction]:
         raise ValueError(f"bounds must be (low, high) with low < high, got {shown(bounds)}")
     if max(abs(low), abs(high)) > Fraction(sys.float_info.max):
         raise ValueError(f"bounds must lie within the doubles, up to {sys.float_info.max!r}, got {shown(bounds)}")
-    least, most = _doubles_within(low, high)
+    least, most = _numbers_within(low, high, np.dtype("f8"))
     if least > most:
         raise ValueError(f"bounds must have a double between them, got {shown(bounds)}")
     return low, high
 
 
-def _doubles_within(low: Fraction, high: Fraction) -> tuple[float, float]:
-    return float_up(low), float_down(high)
+def _numbers_within(low: Fraction, high: Fraction, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The smallest and the largest number of a type between the bounds; the first is above the second if none is."""
+    if dtype.kind == "i":
+        return max(math.ceil(low), _INT64_MIN), min(math.floor(high), _INT64_MAX)
+    least, most = float_up(low), float_down(high)
+    return (least, most) if dtype.itemsize == 8 else (_float32_above(least), -_float32_above(-most))
 
 
-def _float32_above(value: float) -> np.float32:
+def _float32_above(value: float) -> float:
     """The smallest float32 that is not below the double."""
     with np.errstate(all="ignore"):
         nearest = np.float32(value)
-        return nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf))
+        return float(nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf)))
 
 
 def _power_above(scale: float) -> Fraction:

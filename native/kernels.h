@@ -43,11 +43,17 @@ static inline int en_is_rejected(double slack) {
     return en_bits(slack) >> 62 == 1;
 }
 
+/* What clip.h says. */
+typedef enum { EN_L1, EN_L2, EN_NORM_COUNT } en_norm;
+typedef enum { EN_ROWS_FLOAT64, EN_ROWS_FLOAT32, EN_ROWS_COUNT } en_rows;
+typedef void en_clip_kernel(const void *x, void *out, size_t rows, size_t columns, double bound);
+
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
     en_release_kernel *release_signed_int64; /* EN_DISCRETE_LAPLACE and EN_TABULATED, whose noise is a magnitude */
-    void (*spread_words)(uint64_t *words);   /* EN_DRAWN_WORDS in, EN_BLOCK out */
+    en_clip_kernel *clip[EN_NORM_COUNT][EN_ROWS_COUNT];
+    void (*spread_words)(uint64_t *words); /* EN_DRAWN_WORDS in, EN_BLOCK out */
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);
     void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups);

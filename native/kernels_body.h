@@ -8,6 +8,7 @@
  * slower: its hundred dependent operations fill the processor's scheduler, so that few lanes overlap.
  */
 #include "chacha20.h"
+#include "clip_body.h"
 #include "discrete_gaussian.h"
 #include "gaussian.h"
 #include "grid.h"
@@ -178,6 +179,7 @@ const en_kernels EN_NAME(en_kernels) = {
     .noise = {laplace_noise, gaussian_noise, discrete_laplace_noise, discrete_gaussian_noise, tabulated_noise},
     .release = {release_float64, release_float64_extreme, release_float32, release_int64_float64, release_int64},
     .release_signed_int64 = release_signed_int64,
+    .clip = {{clip_l1_float64, clip_l1_float32}, {clip_l2_float64, clip_l2_float32}},
     .spread_words = spread_words,
     .widen = widen,
     .narrow = narrow,

@@ -37,8 +37,11 @@ PUBLIC = [
     "MissingExtra",
     "PrivacyBudget",
     "PrivacyCost",
+    "Snapping",
     "UnsupportedInstructionSet",
     "__version__",
+    "clip_l1",
+    "clip_l2",
 ]
 
 

@@ -10,7 +10,7 @@ PrivacyCost(epsilon='0.5')
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Snapping, clip_l1, clip_l2
 
 __version__ = "0.1.0"
 
@@ -25,6 +25,9 @@ __all__ = [
     "MissingExtra",
     "PrivacyBudget",
     "PrivacyCost",
+    "Snapping",
     "UnsupportedInstructionSet",
     "__version__",
+    "clip_l1",
+    "clip_l2",
 ]

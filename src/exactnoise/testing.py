@@ -19,8 +19,9 @@ from exactnoise._refine import Extension
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._engine import release_range
 from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.snapping import Snapping
 
-__all__ = ["ambiguous_lanes", "fixed_extension", "release_from_words", "window", "word_count"]
+__all__ = ["ambiguous_lanes", "fixed_extension", "release_from_words", "snapped_from_words", "window", "word_count"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -137,3 +138,12 @@ def _run(
     given = np.ascontiguousarray(words, np.uint64)
     release_range(plan, mechanism._ideal(), values, out, extension, words=given, declined=declined)
     return out.reshape(lanes.values.shape), np.array(declined, np.int64)
+
+
+def snapped_from_words(mechanism: Snapping, x: Any, words: Words, **options: Any) -> npt.NDArray[Any]:
+    """Release x by the snapping mechanism with the given random words; see `release_from_words`. NOT PRIVATE."""
+    lanes = read(x)
+    x_dtype, dtype = KERNEL_DTYPES[mechanism._noise._form(lanes.is_integer, lanes.is_float32)]
+    clamped = mechanism._clamped(lanes, x_dtype, mechanism._limits(x_dtype))
+    low, high = mechanism._limits(dtype)
+    return np.asarray(np.clip(release_from_words(mechanism._noise, clamped, words, **options), low, high))

@@ -252,3 +252,14 @@ def test_approximate_text_does_not_exceed(value):
         assert len(shown) < 30
     else:
         assert exact(shown, "x", positive=False) == value
+
+
+@pytest.mark.parametrize("value", ["-0.1", -0.1, Decimal("-0.1"), Fraction(-1, 10), "-1/10"])
+def test_signed_amounts(value):
+    assert exact(value, "low", signed=True) == Fraction(-1, 10)
+    assert exact(0, "low", signed=True) == 0
+    assert exact("0.1", "low", signed=True) == Fraction(1, 10)
+    with pytest.raises(ValueError, match=r"^low must be a positive number, got "):
+        exact(value, "low")
+    with pytest.raises(ValueError, match=r"^low must be finite, got "):
+        exact("nan", "low", signed=True)

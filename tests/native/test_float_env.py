@@ -13,7 +13,7 @@ import compilers
 import numpy as np
 import pytest
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace, _native
+from exactnoise import DiscreteLaplace, Gaussian, Laplace, _native, clip_l2
 from exactnoise._native import BLOCK, PENDING, Plan, simd_available
 from exactnoise.testing import release_from_words, word_count
 
@@ -198,6 +198,18 @@ def test_single_numbers_are_rounded_to_nearest(control: Control, names: str) -> 
     with control.set(names):
         got = [CERTAIN.release(number, budget=None) for number in numbers]
     assert got == want
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f8"])
+def test_clipped_rows_are_the_same(control: Control, names: str, dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        rows = np.array([[1.5, 2.5, 3.5], [1e300, -1e308, 5e-324], [2.0**-1074] * 3, [float("nan")] * 3]).astype(dtype)
+    for bound in (0.1, "1e-300", 1e300):
+        want = clip_l2(rows, bound)
+        with control.set(names):
+            got = clip_l2(rows, bound)
+        assert got.tobytes() == want.tobytes()
 
 
 # Parameters.

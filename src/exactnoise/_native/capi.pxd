@@ -57,6 +57,16 @@ cdef extern from "kernels.h" nogil:
         EN_GROUP_BLOCKS
         EN_GROUP_WORDS
 
+    ctypedef enum en_norm:
+        EN_L1
+        EN_L2
+        EN_NORM_COUNT
+
+    ctypedef enum en_rows:
+        EN_ROWS_FLOAT64
+        EN_ROWS_FLOAT32
+        EN_ROWS_COUNT
+
     ctypedef struct en_kernels:
         void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups) noexcept nogil
         void (*negative_log)(const uint64_t *words, double *out, size_t n) noexcept nogil
@@ -100,3 +110,8 @@ cdef extern from "release.h" nogil:
     en_status en_release(const en_plan *plan, const en_kernels *kernels, en_randomness randomness,
                          const void *x, void *out, size_t start, size_t n,
                          en_pending_list *pending, size_t *done)
+
+
+cdef extern from "clip.h" nogil:
+    void en_clip(const en_kernels *kernels, en_norm norm, en_rows type, const void *x, void *out, size_t rows,
+                 size_t columns, double bound)

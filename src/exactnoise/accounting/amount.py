@@ -55,6 +55,7 @@ def exact(
     name: str,
     *,
     positive: bool = True,
+    signed: bool = False,
     below: int | Fraction | None = None,
     least: Fraction | None = None,
     price: bool = False,
@@ -72,7 +73,9 @@ def exact(
     name : str
         The parameter's name, for the message.
     positive : bool
-        Refuse zero (the default); with False zero is allowed. Negative numbers never are.
+        Refuse zero (the default); with False zero is allowed. Negative numbers are not.
+    signed : bool
+        Any sign is allowed, and zero.
     below : int or Fraction, optional
         An upper limit, itself not allowed.
     least : Fraction, optional
@@ -89,7 +92,7 @@ def exact(
     TypeError
         `value` is not a number: a bool, None, a complex number, an array.
     ValueError
-        `value` is NaN, infinite, negative, zero where that is not allowed, not below `below`,
+        `value` is NaN, infinite, negative or zero where that is not allowed, not below `below`,
         below `least`, malformed text, a decimal number outside 1e-400 to 1e400, or thousands of
         digits long.
 
@@ -104,7 +107,8 @@ def exact(
     longest = _MOST_BITS_OF_PRICES if price else _MOST_BITS
     if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > longest:
         raise _out_of_range(value, name)
-    if amount < 0 or (positive and not amount) or (below is not None and amount >= below):
+    wrong_sign = not signed and (amount < 0 or (positive and not amount))
+    if wrong_sign or (below is not None and amount >= below):
         allowed = "a positive number" if positive else "zero or a positive number"
         limit = "" if below is None else f" below {below}"
         raise ValueError(f"{name} must be {allowed}{limit}, got {shown(value)}")

@@ -1,8 +1,20 @@
 """Mechanisms: checked public parameters on the outside, exactly rounded noise on the inside."""
 
 from exactnoise.mechanisms.base import AdditiveMechanism, Mechanism
+from exactnoise.mechanisms.clip import clip_l1, clip_l2
 from exactnoise.mechanisms.discrete_gaussian import DiscreteGaussian
 from exactnoise.mechanisms.gaussian import Gaussian
 from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+from exactnoise.mechanisms.snapping import Snapping
 
-__all__ = ["AdditiveMechanism", "DiscreteGaussian", "DiscreteLaplace", "Gaussian", "Laplace", "Mechanism"]
+__all__ = [
+    "AdditiveMechanism",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Gaussian",
+    "Laplace",
+    "Mechanism",
+    "Snapping",
+    "clip_l1",
+    "clip_l2",
+]

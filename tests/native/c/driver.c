@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clip.h"
 #include "cpu.h"
 #include "entropy.h"
 #include "platform.h"
@@ -296,6 +297,41 @@ static void check_elementary(size_t n) {
     free(words);
 }
 
+/* Rows of any bit patterns: what every instruction set makes of them, in place and elsewhere, and rows not written. */
+static void check_clip(size_t columns, uint64_t *checksums) {
+    enum { ROWS = 3 };
+    const double bounds[] = {1e-300, 1.0, 1e300};
+    for (en_rows type = 0; type < EN_ROWS_COUNT; type++) {
+        const size_t size = ROWS * columns * (type == EN_ROWS_FLOAT32 ? sizeof(float) : sizeof(double));
+        uint8_t *x = allocate(size), *out = allocate(size);
+        for (size_t i = 0; i < size; i++)
+            x[i] = (uint8_t)next_random();
+        for (en_norm norm = 0; norm < EN_NORM_COUNT; norm++)
+            for (size_t b = 0; b < 3; b++) {
+                size_t available = 0;
+                for (size_t v = 0; v < en_variant_count(); v++) {
+                    const en_kernels *kernels;
+                    if (en_variant_kernels(v, &kernels) != EN_OK)
+                        continue;
+                    uint8_t *own = allocate(size);
+                    memcpy(own, x, size);
+                    en_clip(kernels, norm, type, x, out, ROWS, columns, bounds[b]);
+                    en_clip(kernels, norm, type, own, own, ROWS, columns, bounds[b]);
+                    if (memcmp(own, out, size) != 0) {
+                        fputs("in place the clipped rows differ\n", stderr);
+                        exit(1);
+                    }
+                    for (size_t i = 0; i < size; i++)
+                        checksums[available] = (checksums[available] ^ out[i]) * 0x100000001b3u;
+                    available++;
+                    free(own);
+                }
+            }
+        free(x);
+        free(out);
+    }
+}
+
 int main(void) {
     uint64_t checksums[MAX_VARIANTS] = {0};
     if (en_variant_count() > MAX_VARIANTS)
@@ -309,6 +345,7 @@ int main(void) {
     }
     for (size_t n = 0; n <= LAST_SHORT; n++) {
         check_elementary(n);
+        check_clip(n, checksums);
         void *bytes = allocate(n);
         if (en_entropy(bytes, n) != EN_OK)
             abort();

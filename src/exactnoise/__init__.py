@@ -10,7 +10,7 @@ PrivacyCost(epsilon='0.5')
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import DiscreteLaplace, Gaussian, Laplace
+from exactnoise.mechanisms import DiscreteLaplace, Exponential, Gaussian, Laplace, PermuteAndFlip
 
 __version__ = "0.1.0"
 
@@ -19,9 +19,11 @@ __all__ = [
     "DiscreteLaplace",
     "EntropyError",
     "ExactNoiseError",
+    "Exponential",
     "Gaussian",
     "Laplace",
     "MissingExtra",
+    "PermuteAndFlip",
     "PrivacyBudget",
     "PrivacyCost",
     "UnsupportedInstructionSet",

@@ -64,3 +64,4 @@ def entropy_source():
 # One file a sampler family; all of them are this module.
 include "additive.pxi"
 include "elementary.pxi"
+include "selection.pxi"

@@ -3,6 +3,7 @@
 from exactnoise._refine.additive import Family, Form, Ideal, grid_value, refine
 from exactnoise._refine.calibration import gaussian_epsilon, gaussian_sigma
 from exactnoise._refine.noise import discrete_offset
+from exactnoise._refine.selection import ScoreForm, SelectionFamily, selected
 from exactnoise._refine.words import Extension, fresh_extension
 
 __all__ = [
@@ -10,10 +11,13 @@ __all__ = [
     "Family",
     "Form",
     "Ideal",
+    "ScoreForm",
+    "SelectionFamily",
     "discrete_offset",
     "fresh_extension",
     "gaussian_epsilon",
     "gaussian_sigma",
     "grid_value",
     "refine",
+    "selected",
 ]

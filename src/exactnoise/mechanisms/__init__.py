@@ -3,5 +3,15 @@
 from exactnoise.mechanisms.base import AdditiveMechanism, Mechanism
 from exactnoise.mechanisms.gaussian import Gaussian
 from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+from exactnoise.mechanisms.selection import Exponential, PermuteAndFlip, SelectionMechanism
 
-__all__ = ["AdditiveMechanism", "DiscreteLaplace", "Gaussian", "Laplace", "Mechanism"]
+__all__ = [
+    "AdditiveMechanism",
+    "DiscreteLaplace",
+    "Exponential",
+    "Gaussian",
+    "Laplace",
+    "Mechanism",
+    "PermuteAndFlip",
+    "SelectionMechanism",
+]

@@ -42,8 +42,8 @@ typedef void en_selection_noise_kernel(const en_selection_plan *plan, const uint
 typedef void en_score_keys_kernel(const void *scores, const uint64_t *flags, int64_t *keys, int64_t *complements,
                                   size_t n);
 typedef void en_intervals_kernel(const en_selection_plan *plan, const void *scores, const uint64_t *flags,
-                                 const en_score_range *ranges, const double *noise, const double *reach,
-                                 int64_t *lower, int64_t *upper, size_t rows, size_t candidates);
+                                 const en_score_range *ranges, const double *noise, const double *reach, int64_t *lower,
+                                 double *upper, size_t rows, size_t candidates);
 
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
@@ -61,7 +61,7 @@ typedef struct {
     en_score_keys_kernel *score_keys[EN_SCORES_COUNT];
     void (*row_maxima)(const int64_t *x, int64_t *maxima, size_t rows, size_t candidates);
     en_intervals_kernel *intervals[EN_SCORES_COUNT];
-    void (*contenders)(const int64_t *upper, const int64_t *top, uint64_t *found, size_t rows, size_t candidates);
+    void (*contenders)(const double *upper, const int64_t *top, uint64_t *found, size_t rows, size_t candidates);
 } en_kernels;
 
 extern const en_kernels en_kernels_portable;

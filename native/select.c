@@ -8,8 +8,9 @@ typedef struct {
     uint64_t flags[EN_BLOCK];
     double noise[EN_BLOCK];
     double reach[EN_BLOCK];
-    int64_t lower[EN_BLOCK]; /* keys of the intervals' ends; before that, keys of the scores and their complements */
-    int64_t upper[EN_BLOCK];
+    int64_t keys[EN_BLOCK]; /* of the scores, then of the intervals' lower ends */
+    int64_t complements[EN_BLOCK];
+    double upper[EN_BLOCK];
     en_score_range ranges[EN_BLOCK]; /* a row each, from here on */
     int64_t low[EN_BLOCK];
     int64_t top[EN_BLOCK];
@@ -78,11 +79,12 @@ static uint64_t score_of(const en_selection_plan *plan, const void *values, size
 /* Lists who of a row's n candidates in scratch, at `from`, has a chance against `top`. */
 static void list_contenders(const selection *s, const void *values, const uint64_t *words, size_t from, size_t n,
                             en_score_range range, int64_t top, en_contender place) {
+    const double least = en_from_order_key(top);
     const scratch_tile *scratch = s->scratch;
     en_contender_list *list = s->list;
     const int64_t first = place.candidate;
     for (size_t i = from; i < from + n; i++) {
-        if (scratch->upper[i] < top)
+        if (!(scratch->upper[i] >= least))
             continue;
         place.candidate = first + (int64_t)(i - from);
         place.word = words[i];
@@ -97,7 +99,7 @@ static void list_contenders(const selection *s, const void *values, const uint64
 /* Raises rows of maxima, of the keys and of their complements. */
 static void widen_ranges(const selection *s, const void *values, int64_t *key, int64_t *complement, size_t rows,
                          size_t candidates) {
-    int64_t *keys = s->scratch->lower, *complements = s->scratch->upper;
+    int64_t *keys = s->scratch->keys, *complements = s->scratch->complements;
     s->kernels->score_keys[s->plan->form](values, s->scratch->flags, keys, complements, rows * candidates);
     s->kernels->row_maxima(keys, key, rows, candidates);
     s->kernels->row_maxima(complements, complement, rows, candidates);
@@ -109,8 +111,8 @@ static void make_intervals(const selection *s, const void *values, const uint64_
     scratch_tile *scratch = s->scratch;
     s->kernels->selection_noise[s->plan->family](s->plan, words, scratch->noise, scratch->reach, rows * candidates);
     s->kernels->intervals[s->plan->form](s->plan, values, scratch->flags, ranges, scratch->noise, scratch->reach,
-                                         scratch->lower, scratch->upper, rows, candidates);
-    s->kernels->row_maxima(scratch->lower, top, rows, candidates);
+                                         scratch->keys, scratch->upper, rows, candidates);
+    s->kernels->row_maxima(scratch->keys, top, rows, candidates);
 }
 
 static void select_short_rows(const selection *s, const en_scores *scores, int64_t *out) {
@@ -149,8 +151,9 @@ static void drop_beaten(en_contender_list *list, size_t first, int64_t top) {
     if (list->count > list->capacity)
         return; /* the list is lost; only its length is still of interest */
     size_t kept = first;
+    const double least = en_from_order_key(top);
     for (size_t i = first; i < list->count; i++)
-        if (list->contenders[i].upper >= top)
+        if (list->contenders[i].upper >= least)
             list->contenders[kept++] = list->contenders[i];
     list->count = kept;
 }
@@ -167,11 +170,11 @@ static void widen_range(const selection *s, const en_scores *scores, size_t star
     }
 }
 
-/* Lists the contenders of a row that begins at candidate `start` of the whole, and returns its top. */
+/* Lists the contenders of a row that begins at candidate `start` of the whole, and returns the key of its top. */
 static int64_t scan_row(const selection *s, const en_scores *scores, size_t row, size_t start, size_t tile,
                         en_score_range range) {
     const size_t first = s->list->count;
-    int64_t top = INT64_MIN + 1; /* above the upper end of who is excluded, below that of anybody else */
+    int64_t top = INT64_MIN;
     for (size_t i = 0; i < scores->candidates; i += EN_BLOCK, tile++) {
         const size_t n = block_at(scores, i);
         const void *values = values_from(scores, start + i);
@@ -233,8 +236,8 @@ void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, co
     en_wipe(&scratch, sizeof scratch);
 }
 
-int64_t en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                       const en_scores *part, int64_t key, int64_t complement, en_contender_list *list) {
+double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                      const en_scores *part, int64_t key, int64_t complement, en_contender_list *list) {
     scratch_tile scratch;
     const selection s = {plan, kernels, randomness, list, &scratch};
     en_float_env found = en_float_env_set();
@@ -243,5 +246,5 @@ int64_t en_select_part(const en_selection_plan *plan, const en_kernels *kernels,
     en_float_env_restore(found);
     wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
-    return top;
+    return top == INT64_MIN ? -EN_INFINITY : en_from_order_key(top);
 }

@@ -28,7 +28,7 @@ typedef struct {
     int64_t candidate; /* within its row */
     uint64_t word;
     uint64_t score; /* what the candidate counts with: the bits of a double, or an int64 */
-    int64_t upper;  /* the key of its interval's upper end */
+    double upper;   /* of its interval */
 } en_contender;
 
 typedef struct {
@@ -47,10 +47,10 @@ void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_rand
 /* A row in parts, each of which may have a key of its own: part by part the maximum of its scores' keys and that of
  * their complements, from INT64_MIN on; then the contenders of each part among its own candidates, and the part's top.
  * Of all contenders with upper >= the highest top one is selected. `part` has one row, and may have nobody who is not
- * excluded. */
+ * excluded: its top is -infinity. */
 void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part, int64_t *key,
                     int64_t *complement);
-int64_t en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                       const en_scores *part, int64_t key, int64_t complement, en_contender_list *list);
+double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                      const en_scores *part, int64_t key, int64_t complement, en_contender_list *list);
 
 #endif

@@ -5,7 +5,7 @@
  *              y = t + G  (exponential mechanism)   or   y = t + E  (permute-and-flip),   t = (s - s_max) / scale,
  *            and the candidate of the largest y is selected. The kernels give each candidate an interval [lower, upper]
  *            that holds y for every U of the cell. The highest lower end of a row is its `top`; who has upper >= top is
- *            a contender, and who is none cannot be the selected one. Ends are kept as keys (selection_plan.h).
+ *            a contender, and who is none cannot be the selected one.
  * Method     y at the midpoint of U's cell, and a half width
  *              slack + relative |t| + reach 1/U  (E)   or   reach 1/(U E)  (G),     infinite for the cells at 0 and 1.
  *            t is at least -2^100 here: the lower end of a lane that this moves is not below the upper end of anybody,
@@ -105,20 +105,21 @@ EN_TARGET static void row_maxima(const int64_t *EN_RESTRICT x, int64_t *EN_RESTR
     }
 }
 
-/* The keys of an interval's ends, from t before it is limited; nobody's interval lies below an excluded candidate's. */
+/* An interval's ends, the lower one as a key, from t before it is limited. An excluded candidate's are below all others:
+ * a NaN is not >= anything. */
 EN_INLINE void en_interval(const en_selection_plan *plan, double t, double noise, double reach, uint64_t flag,
-                           int64_t *lower, int64_t *upper) {
+                           int64_t *lower, double *upper) {
     t = t > -0x1p100 ? t : -0x1p100;
     const double y = t + noise;
     const double half_width = EN_FMA(-plan->relative, t, plan->slack + reach);
     *lower = flag & EN_EXCLUDED ? INT64_MIN : en_order_key(en_bits(y - half_width));
-    *upper = flag & EN_EXCLUDED ? INT64_MIN : en_order_key(en_bits(y + half_width));
+    *upper = flag & EN_EXCLUDED ? en_from_bits(UINT64_C(0x7ff8000000000000)) : y + half_width;
 }
 
 EN_TARGET static void intervals_float64(const en_selection_plan *plan, const void *scores,
                                         const uint64_t *EN_RESTRICT flags, const en_score_range *EN_RESTRICT ranges,
                                         const double *EN_RESTRICT noise, const double *EN_RESTRICT reach,
-                                        int64_t *EN_RESTRICT lower, int64_t *EN_RESTRICT upper, size_t rows,
+                                        int64_t *EN_RESTRICT lower, double *EN_RESTRICT upper, size_t rows,
                                         size_t candidates) {
     const en_selection_plan own = *plan;
     const double *EN_RESTRICT x = scores;
@@ -146,7 +147,7 @@ EN_INLINE double en_from_uint64(uint64_t n) {
 EN_TARGET static void intervals_int64(const en_selection_plan *plan, const void *scores,
                                       const uint64_t *EN_RESTRICT flags, const en_score_range *EN_RESTRICT ranges,
                                       const double *EN_RESTRICT noise, const double *EN_RESTRICT reach,
-                                      int64_t *EN_RESTRICT lower, int64_t *EN_RESTRICT upper, size_t rows,
+                                      int64_t *EN_RESTRICT lower, double *EN_RESTRICT upper, size_t rows,
                                       size_t candidates) {
     const en_selection_plan own = *plan;
     const uint64_t *EN_RESTRICT x = scores;
@@ -161,10 +162,10 @@ EN_TARGET static void intervals_int64(const en_selection_plan *plan, const void 
 }
 
 /* How many contenders each row has, in the upper half of found, and the sum of their places in the lower half. */
-EN_TARGET static void contenders(const int64_t *EN_RESTRICT upper, const int64_t *EN_RESTRICT top,
+EN_TARGET static void contenders(const double *EN_RESTRICT upper, const int64_t *EN_RESTRICT top,
                                  uint64_t *EN_RESTRICT found, size_t rows, size_t candidates) {
     for (size_t row = 0; row < rows; row++, upper += candidates) {
-        const int64_t least = top[row];
+        const double least = en_from_order_key(top[row]);
         uint64_t sum = 0;
         for (size_t i = 0; i < candidates; i++)
             sum += upper[i] >= least ? UINT64_C(1) << 32 | i : 0;

@@ -67,7 +67,7 @@ PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 2), ("x", "u
 assert PENDING.itemsize == PENDING_BYTES
 
 #: One candidate that may be the selected one: en_contender of native/select.h.
-CONTENDER = np.dtype([("row", "i8"), ("candidate", "i8"), ("word", "u8"), ("score", "u8"), ("upper", "i8")])
+CONTENDER = np.dtype([("row", "i8"), ("candidate", "i8"), ("word", "u8"), ("score", "u8"), ("upper", "f8")])
 assert CONTENDER.itemsize == CONTENDER_BYTES
 
 

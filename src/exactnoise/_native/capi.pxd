@@ -124,7 +124,7 @@ cdef extern from "select.h" nogil:
         int64_t candidate
         uint64_t word
         uint64_t score
-        int64_t upper
+        double upper
 
     ctypedef struct en_contender_list:
         en_contender *contenders
@@ -137,5 +137,5 @@ cdef extern from "select.h" nogil:
                    const en_scores *scores, int64_t *out, en_contender_list *list)
     void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part,
                         int64_t *key, int64_t *complement)
-    int64_t en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                           const en_scores *part, int64_t key, int64_t complement, en_contender_list *list)
+    double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                          const en_scores *part, int64_t key, int64_t complement, en_contender_list *list)

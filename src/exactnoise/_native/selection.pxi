@@ -58,7 +58,7 @@ cdef class Selection:
         cdef Contenders found = Contenders(contenders)
         cdef Randomness randomness = Randomness(key, words, part)
         cdef const int64_t *both = <const int64_t *>maxima_buffer.bytes
-        cdef int64_t top
+        cdef double top
         if maxima_buffer.size != 16:
             raise ValueError("maxima must hold two numbers")
         with nogil:

@@ -217,7 +217,7 @@ def _decide(
     refined: list[int] | None,
 ) -> None:
     """Select exactly in the rows that have contenders listed."""
-    for row in np.unique(contenders["row"]).tolist():
+    for row in sorted(set(contenders["row"].tolist())):
         lane = first_lane + row * candidates
         own = contenders[contenders["row"] == row]
         out[row] = selected(plan.family, plan.form, plan.scale, own, lane, extension)

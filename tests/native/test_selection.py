@@ -215,7 +215,7 @@ def test_ties(kind, bits):
         assert {lane for lane, _ in asked} <= {0, 1}
         if bits > 60:
             assert (0, (bits - 60) // 64) in asked
-        if bits == 20:
+        if bits == 20 and ((words[:2] > 2**57) & (words[:2] < 2**64 - 2**57)).all():
             assert refined_rows(with_scale(kind, 1.0), scores, words).size == 0
     assert seen == {0, 1}
 

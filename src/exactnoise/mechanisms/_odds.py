@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from functools import cache
 
 import numpy as np
@@ -25,7 +27,7 @@ def permute_and_flip_odds(t: Doubles) -> Doubles:
     """
     p = np.exp(t)
     odds = np.zeros_like(p)
-    for z, weight in _nodes(float(p.sum())):
+    for z, weight in _nodes(max(1.0, float(p.sum()))):
         logs = np.log1p(-p * z)
         odds += weight * p * np.exp(logs.sum() - logs)
     return odds
@@ -51,23 +53,23 @@ def permute_and_flip_outside(steps: float, candidates: int) -> float:
 def _nodes(rate: float) -> list[tuple[float, float]]:
     """Nodes and weights on [0, 1] for products of 1 - p_j z, 0 <= p_j <= 1, sum of p_j = rate >= 1.
 
-    Panels [0, 1/rate], [1/rate, 2/rate], [2/rate, 4/rate] and so on. About each there is an ellipse, with foci at its
+    Panels [0, 2^-m], [2^-m, 2^(1-m)], .., [1/2, 1] with 2^-m <= 1/rate. About each there is an ellipse, with foci at its
     ends and semi-axes that add up to 4 times its half length, on which no product is above 8 in absolute value, so that
     Gauss-Legendre quadrature of 32 nodes is exact to 4^-64 (Trefethen 2008, "Is Gauss Quadrature Better than
     Clenshaw-Curtis?", Theorem 4.5).
     """
-    start, end = 0.0, min(1.0, 1 / rate)
-    nodes = []
-    while start < 1:
-        half = (end - start) / 2
-        nodes += [(start + half * (1 + x), half * weight) for x, weight in _gauss_legendre()]
-        start, end = end, min(1.0, 2 * end)
-    return nodes
+    edges = [0.0, *(2.0**-m for m in range(math.ceil(math.log2(rate)), -1, -1))]
+    return [
+        (start + half * (1 + x), half * weight)
+        for start, end in itertools.pairwise(edges)
+        for half in [(end - start) / 2]
+        for x, weight in _gauss_legendre()
+    ]
 
 
 @cache
 def _gauss_legendre() -> list[tuple[float, float]]:
-    from numpy.polynomial.legendre import leggauss  # half a release's time, for those alone who plan
+    from numpy.polynomial.legendre import leggauss  # for those alone who plan
 
     x, weights = leggauss(32)
     return list(zip(x.tolist(), weights.tolist(), strict=True))

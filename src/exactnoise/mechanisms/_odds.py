@@ -53,9 +53,9 @@ def permute_and_flip_outside(steps: float, candidates: int) -> float:
 def _nodes(rate: float) -> list[tuple[float, float]]:
     """Nodes and weights on [0, 1] for products of 1 - p_j z, 0 <= p_j <= 1, sum of p_j = rate >= 1.
 
-    Panels [0, 2^-m], [2^-m, 2^(1-m)], .., [1/2, 1] with 2^-m <= 1/rate. About each there is an ellipse, with foci at its
-    ends and semi-axes that add up to 4 times its half length, on which no product is above 8 in absolute value, so that
-    Gauss-Legendre quadrature of 32 nodes is exact to 4^-64 (Trefethen 2008, "Is Gauss Quadrature Better than
+    Panels [0, 2^-m], [2^-m, 2^(1-m)], .., [1/2, 1] with 2^-m <= 1/rate. About each there is an ellipse, with foci at
+    its ends and semi-axes that add up to 4 times its half length, on which no product is above 8 in absolute value, so
+    that Gauss-Legendre quadrature of 32 nodes is exact to 4^-64 (Trefethen 2008, "Is Gauss Quadrature Better than
     Clenshaw-Curtis?", Theorem 4.5).
     """
     edges = [0.0, *(2.0**-m for m in range(math.ceil(math.log2(rate)), -1, -1))]

@@ -52,22 +52,17 @@ def negative_log(words: Buffer, out: Buffer, *, simd: str) -> None: ...
 def sincos(words: Buffer, sine: Buffer, cosine: Buffer, *, simd: str) -> None: ...
 def square_root(x: Buffer, out: Buffer, *, simd: str) -> None: ...
 
-SelectionFamily: TypeAlias = Literal["exponential", "permute-and-flip"]
-ScoreForm: TypeAlias = Literal["float64", "int64"]
-
 CONTENDER_BYTES: int
 TILES_PER_KEY: int
 EXCLUDED: int
 MISSING: int
 
 class Selection:
-    family: SelectionFamily
-    form: ScoreForm
+    family: Literal["exponential", "permute-and-flip"]
+    form: Literal["float64", "int64"]
     scale: float
     simd: str
-    def __new__(
-        cls, family: SelectionFamily, form: ScoreForm, scale: float, simd: str, window_factor: float = 1.0
-    ) -> Selection: ...
+    def __new__(cls, family: str, form: str, scale: float, simd: str, window_factor: float = 1.0) -> Selection: ...
     def select(
         self,
         scores: Buffer,

@@ -75,7 +75,10 @@ class Lanes:
         values = _flat(self.values, start, stop)
         if values.dtype.kind == "u" and values.dtype.itemsize == 8:
             return np.asarray(values ^ np.uint64(2**63)).view(np.int64)
-        return np.require(values, np.float64 if values.dtype.kind == "f" else np.int64, ["C", "A"])
+        dtype = np.dtype("f8" if values.dtype.kind == "f" else "i8")
+        if values.dtype == dtype and values.flags.c_contiguous and values.flags.aligned:
+            return values
+        return np.array(values, dtype)
 
     def missing_piece(self, start: int, stop: int) -> npt.NDArray[np.bool_] | None:
         """Which of the samples start..stop are missing; None where none can be."""

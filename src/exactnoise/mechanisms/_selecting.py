@@ -98,7 +98,8 @@ class Drawn:
             _wipe(source)
 
     def wipe(self) -> None:
-        _wipe(self.keys)
+        if self.keys:
+            _wipe(self.keys)
 
 
 class Given:
@@ -134,10 +135,11 @@ def select_rows(
         rows = out[start // k : stop // k]
         with _staged(scores, start, stop) as (values, flags), words(i, start, stop) as given:
             contenders = _listed(lambda room: (plan.select(values, flags, k, rows, room, **given), None))[0]
-        try:
-            _decide(plan, contenders, start, k, rows, extension(), refined)
-        finally:
-            _wipe(contenders)
+        if contenders.size:
+            try:
+                _decide(plan, contenders, start, k, rows, extension(), refined)
+            finally:
+                _wipe(contenders)
 
     if not scores.in_parts:
         for_each(select_span, scores.spans, workers)
@@ -180,11 +182,11 @@ def _select_long_row(
         top = max(top for _, top in found)
         contenders = np.concatenate([part[part["upper"] >= top] for part, _ in found])
         contenders["row"] = 0
+        found.append((contenders, top))
         if contenders.size == 1:
             out[0] = contenders["candidate"][0]
         else:
             _decide(plan, contenders, begin, scores.candidates, out, extension, refined)
-        _wipe(contenders)
     finally:
         _wipe(maxima)
         for part in found:
@@ -195,16 +197,16 @@ def _select_long_row(
 def _listed(listing: Callable[[npt.NDArray[Any]], tuple[int, Any]]) -> tuple[npt.NDArray[Any], Any]:
     """The records that a kernel lists, with room for all of them: the same words, and so the same list, twice if need
     be."""
-    size = _RECORDS
-    while True:
-        room = np.zeros(size, CONTENDER)
-        count, top = listing(room)
-        if count <= size:
-            found = room[:count].copy()
+    room = np.empty(_RECORDS, CONTENDER)
+    try:
+        while True:
+            count, top = listing(room)
+            if count <= room.size:
+                return room[:count].copy(), top
             _wipe(room)
-            return found, top
+            room = np.empty(count, CONTENDER)
+    finally:
         _wipe(room)
-        size = count
 
 
 def _decide(

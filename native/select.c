@@ -67,18 +67,18 @@ static const void *values_from(const en_scores *scores, size_t start) {
 
 /* The score that a candidate counts with, as bits. */
 static uint64_t score_of(const en_selection_plan *plan, const void *values, size_t i, uint64_t flag,
-                         en_score_range range) {
+                         const en_score_range *range) {
     uint64_t bits;
     memcpy(&bits, (const char *)values + 8 * i, sizeof bits);
     if (plan->form == EN_SCORES_INT64)
-        return flag ? (uint64_t)range.low : bits;
+        return flag ? (uint64_t)range->low : bits;
     return en_bits(
-        en_float64_score(en_from_bits(bits), flag, en_from_order_key(range.high), en_from_order_key(range.low)));
+        en_float64_score(en_from_bits(bits), flag, en_from_order_key(range->high), en_from_order_key(range->low)));
 }
 
 /* Lists who of a row's n candidates in scratch, at `from`, has a chance against `top`. */
 static void list_contenders(const selection *s, const void *values, const uint64_t *words, size_t from, size_t n,
-                            en_score_range range, int64_t top, en_contender place) {
+                            const en_score_range *range, int64_t top, en_contender place) {
     const double least = en_from_order_key(top);
     const scratch_tile *scratch = s->scratch;
     en_contender_list *list = s->list;
@@ -141,7 +141,7 @@ static void select_short_rows(const selection *s, const en_scores *scores, int64
             const int decided = scratch->found[i] >> 32 == 1;
             out[row + i] = decided ? (int64_t)(scratch->found[i] & 0xffffffffu) : 0;
             if (!decided)
-                list_contenders(s, values, words, i * k, k, scratch->ranges[i], scratch->top[i], place);
+                list_contenders(s, values, words, i * k, k, &scratch->ranges[i], scratch->top[i], place);
         }
     }
 }
@@ -162,43 +162,47 @@ static size_t block_at(const en_scores *scores, size_t i) {
     return scores->candidates - i < EN_BLOCK ? scores->candidates - i : EN_BLOCK;
 }
 
-static void widen_range(const selection *s, const en_scores *scores, size_t start, int64_t *key, int64_t *complement) {
+static void widen_range(const selection *s, const en_scores *scores, size_t start, int64_t maxima[2]) {
     for (size_t i = 0; i < scores->candidates; i += EN_BLOCK) {
         const size_t n = block_at(scores, i);
         make_flags(s, scores, start + i, n);
-        widen_ranges(s, values_from(scores, start + i), key, complement, 1, n);
+        widen_ranges(s, values_from(scores, start + i), &maxima[0], &maxima[1], 1, n);
     }
 }
 
-/* Lists the contenders of a row that begins at candidate `start` of the whole, and returns the key of its top. */
-static int64_t scan_row(const selection *s, const en_scores *scores, size_t row, size_t start, size_t tile,
-                        en_score_range range) {
+/* Lists the contenders of a row that begins at candidate `start` of the whole, and leaves the key of its top. What is
+ * known of its scores stays in scratch, which is wiped. */
+static void scan_row(const selection *s, const en_scores *scores, size_t row, size_t start, size_t tile,
+                     const int64_t maxima[2]) {
     const size_t first = s->list->count;
-    int64_t top = INT64_MIN;
+    en_score_range *range = &s->scratch->ranges[0];
+    int64_t *top = &s->scratch->top[0];
+    *range = en_range_of(maxima[0], maxima[1]);
+    *top = INT64_MIN;
     for (size_t i = 0; i < scores->candidates; i += EN_BLOCK, tile++) {
         const size_t n = block_at(scores, i);
         const void *values = values_from(scores, start + i);
         const uint64_t *words = make_words(s, tile, start + i, n);
         const en_contender place = {.row = (int64_t)row, .candidate = (int64_t)i};
-        const int64_t before = top;
+        const int64_t before = *top;
         make_flags(s, scores, start + i, n);
-        make_intervals(s, values, words, &range, &top, 1, n);
-        if (top > before)
-            drop_beaten(s->list, first, top);
-        s->kernels->contenders(s->scratch->upper, &top, s->scratch->found, 1, n);
+        make_intervals(s, values, words, range, top, 1, n);
+        if (*top > before)
+            drop_beaten(s->list, first, *top);
+        s->kernels->contenders(s->scratch->upper, top, s->scratch->found, 1, n);
         if (s->scratch->found[0])
-            list_contenders(s, values, words, 0, n, range, top, place);
+            list_contenders(s, values, words, 0, n, range, *top, place);
     }
-    return top;
 }
 
 static void select_long_rows(const selection *s, const en_scores *scores, int64_t *out) {
     const size_t blocks = (scores->candidates + EN_BLOCK - 1) / EN_BLOCK;
+    int64_t *maxima = s->scratch->low;
     for (size_t row = 0; row < scores->rows; row++) {
         const size_t first = s->list->count, start = row * scores->candidates;
-        int64_t key = INT64_MIN, complement = INT64_MIN;
-        widen_range(s, scores, start, &key, &complement);
-        scan_row(s, scores, row, start, row * blocks, en_range_of(key, complement));
+        maxima[0] = maxima[1] = INT64_MIN;
+        widen_range(s, scores, start, maxima);
+        scan_row(s, scores, row, start, row * blocks, maxima);
         const int decided = s->list->count == first + 1 && s->list->count <= s->list->capacity;
         out[row] = decided ? s->list->contenders[first].candidate : 0;
         s->list->count -= (size_t)decided;
@@ -226,25 +230,27 @@ void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_rand
     en_wipe(&scratch, sizeof scratch);
 }
 
-void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part, int64_t *key,
-                    int64_t *complement) {
+void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part,
+                    int64_t maxima[2]) {
     scratch_tile scratch;
     const selection s = {.plan = plan, .kernels = kernels, .scratch = &scratch};
     en_float_env found = en_float_env_set();
-    widen_range(&s, part, 0, key, complement);
+    widen_range(&s, part, 0, maxima);
     en_float_env_restore(found);
+    wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
 }
 
 double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                      const en_scores *part, int64_t key, int64_t complement, en_contender_list *list) {
+                      const en_scores *part, const int64_t maxima[2], en_contender_list *list) {
     scratch_tile scratch;
     const selection s = {plan, kernels, randomness, list, &scratch};
     en_float_env found = en_float_env_set();
     list->count = 0;
-    const int64_t top = scan_row(&s, part, 0, 0, 0, en_range_of(key, complement));
+    scan_row(&s, part, 0, 0, 0, maxima);
+    const double top = scratch.top[0] == INT64_MIN ? -EN_INFINITY : en_from_order_key(scratch.top[0]);
     en_float_env_restore(found);
     wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
-    return top == INT64_MIN ? -EN_INFINITY : en_from_order_key(top);
+    return top;
 }

@@ -48,9 +48,8 @@ void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_rand
  * their complements, from INT64_MIN on; then the contenders of each part among its own candidates, and the part's top.
  * Of all contenders with upper >= the highest top one is selected. `part` has one row, and may have nobody who is not
  * excluded: its top is -infinity. */
-void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part, int64_t *key,
-                    int64_t *complement);
+void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part, int64_t maxima[2]);
 double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                      const en_scores *part, int64_t key, int64_t complement, en_contender_list *list);
+                      const en_scores *part, const int64_t maxima[2], en_contender_list *list);
 
 #endif

@@ -136,6 +136,6 @@ cdef extern from "select.h" nogil:
     void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
                    const en_scores *scores, int64_t *out, en_contender_list *list)
     void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part,
-                        int64_t *key, int64_t *complement)
+                        int64_t *maxima)
     double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
-                          const en_scores *part, int64_t key, int64_t complement, en_contender_list *list)
+                          const en_scores *part, const int64_t *maxima, en_contender_list *list)

@@ -45,11 +45,10 @@ cdef class Selection:
         """Raises the two maxima, of the keys and of their complements, to those of a part of a row."""
         cdef Buffer maxima_buffer = Buffer(maxima, PyBUF_WRITABLE)
         cdef Rows part = Rows(scores, flags, 0)
-        cdef int64_t *both = <int64_t *>maxima_buffer.bytes
         if maxima_buffer.size != 16:
             raise ValueError("maxima must hold two numbers")
         with nogil:
-            c.en_widen_range(&self._plan, self._kernels, &part.scores, &both[0], &both[1])
+            c.en_widen_range(&self._plan, self._kernels, &part.scores, <int64_t *>maxima_buffer.bytes)
 
     def select_part(self, scores, flags, maxima, contenders, *, key=None, words=None):
         """Lists the contenders of a part of a row; returns how many, as `select` does, and the part's top."""
@@ -57,13 +56,12 @@ cdef class Selection:
         cdef Rows part = Rows(scores, flags, 0)
         cdef Contenders found = Contenders(contenders)
         cdef Randomness randomness = Randomness(key, words, part)
-        cdef const int64_t *both = <const int64_t *>maxima_buffer.bytes
         cdef double top
         if maxima_buffer.size != 16:
             raise ValueError("maxima must hold two numbers")
         with nogil:
-            top = c.en_select_part(&self._plan, self._kernels, randomness.randomness, &part.scores, both[0], both[1],
-                                   &found.records)
+            top = c.en_select_part(&self._plan, self._kernels, randomness.randomness, &part.scores,
+                                   <const int64_t *>maxima_buffer.bytes, &found.records)
         return found.records.count, top
 
 

@@ -2,7 +2,7 @@
 
     python tests/native/c/sanitize.py [--native DIRECTORY] [--driver FILE] [COMPILER ...]
 
-Builds the core with a driver, driver.c by default, warnings being errors, by every compiler named (gcc and clang, if found, by
+Builds the core with a driver (driver.c), warnings being errors, by every compiler named (gcc and clang, if found, by
 default), runs the program and compares the checksums of all compilers and instruction sets. Accesses outside of
 buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by clang.
 """

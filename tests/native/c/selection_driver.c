@@ -146,7 +146,7 @@ static void check_parts(const en_selection_plan *plan, const en_kernels *kernels
                         const uint64_t *words, selected whole) {
     const size_t k = scores->candidates, cut = k / 2;
     const size_t starts[] = {0, cut, k};
-    int64_t key = INT64_MIN, complement = INT64_MIN;
+    int64_t maxima[2] = {INT64_MIN, INT64_MIN};
     en_contender_list lists[2];
     double tops[2];
     for (int pass = 0; pass < 2; pass++)
@@ -159,11 +159,11 @@ static void check_parts(const en_selection_plan *plan, const en_kernels *kernels
                 memcpy(flags, scores->flags + start, n);
             const en_scores one = {values, flags, 1, n};
             if (pass == 0) {
-                en_widen_range(plan, kernels, &one, &key, &complement);
+                en_widen_range(plan, kernels, &one, maxima);
             } else {
                 lists[part] = (en_contender_list){allocate(sizeof(en_contender) * n), n, 0};
                 tops[part] = en_select_part(plan, kernels, (en_randomness){EN_FROM_WORDS, NULL, words + start}, &one,
-                                            key, complement, &lists[part]);
+                                            maxima, &lists[part]);
             }
             free(values);
             free(flags);

@@ -8,6 +8,7 @@ import math
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -313,7 +314,7 @@ def test_an_interruption_leaves_zeros(kind, monkeypatch, workers):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_native, "fill_entropy", remember)
-    monkeypatch.setattr(_selecting, "_decide", interrupt)
+    monkeypatch.setattr(_selecting, "_listed", interrupt)
     monkeypatch.setattr(_selecting, "_TILES", 2)
     out = np.full(1000, 7)
     with pytest.raises(KeyboardInterrupt):
@@ -426,6 +427,20 @@ def test_spans_have_keys_of_their_own(kind, monkeypatch):
     monkeypatch.setattr(_selecting, "_TILES", 1)
     rows = made(kind).release(np.zeros((10 * 20, 64)), budget=None, disjoint=True).reshape(20, 10)
     assert len({row.tobytes() for row in rows}) == 20
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint64])
+def test_a_long_row_takes_little_memory(kind, dtype):
+    """Scores that the kernels cannot read in place are copied a part at a time: 16 MB and more, 5 MB beside them."""
+    for shape in ((4_000_000,), (400_000, 10)):
+        scores = np.zeros(shape, dtype)
+        mask = np.zeros(shape[-1], bool)
+        tracemalloc.start()
+        made(kind).release(scores, budget=None, mask=mask, disjoint=True)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 5e6 + 8 * math.prod(shape[:-1])
 
 
 # No two releases share noise

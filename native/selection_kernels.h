@@ -8,8 +8,8 @@
  *            a contender, and who is none cannot be the selected one.
  * Method     y at the midpoint of U's cell, and a half width
  *              slack + relative |t| + reach 1/U  (E)   or   reach 1/(U E)  (G),     infinite for the cells at 0 and 1.
- *            t is at least -2^100 here: the lower end of a lane that this moves is not below the upper end of anybody,
- *            so it excludes nobody.
+ *            t is at least -2^100 here: the lower end of a lane that this moves, -2^100 - 2^50, is not above the upper
+ *            end of anybody, so it excludes nobody.
  * Error      t            half s is exact, or subnormal with an error that 1/scale <= 1/2 leaves below 2^-1074; so are
  *                         the difference (2^-53 |t|), its product with a power of two, and with the rate (2^-53 for the
  *                         rate, 2^-53 for the product): (3 + 2^-50) 2^-53 |t| and less than 2^-52. An unsigned

@@ -7,6 +7,7 @@
 
 #include "plan.h"
 #include "platform.h"
+#include "selection_plan.h"
 
 /* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is
  * part of what the words mean: a block of Gaussian samples pairs its first half with its second.
@@ -48,6 +49,15 @@ typedef enum { EN_L1, EN_L2, EN_NORM_COUNT } en_norm;
 typedef enum { EN_ROWS_FLOAT64, EN_ROWS_FLOAT32, EN_ROWS_COUNT } en_rows;
 typedef void en_clip_kernel(const void *x, void *out, size_t rows, size_t columns, double bound);
 
+/* Of selections, for n <= EN_BLOCK candidates: selection_kernels.h. */
+typedef void en_selection_noise_kernel(const en_selection_plan *plan, const uint64_t *words, double *noise,
+                                       double *reach, size_t n);
+typedef void en_score_keys_kernel(const void *scores, const uint64_t *flags, int64_t *keys, int64_t *complements,
+                                  size_t n);
+typedef void en_intervals_kernel(const en_selection_plan *plan, const void *scores, const uint64_t *flags,
+                                 const en_score_range *ranges, const double *noise, const double *reach, int64_t *lower,
+                                 double *upper, size_t rows, size_t candidates);
+
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
@@ -61,6 +71,11 @@ typedef struct {
     void (*negative_log)(const uint64_t *words, double *out, size_t n);
     void (*sincos)(const uint64_t *words, double *sine, double *cosine, size_t n);
     void (*sqrt)(const double *x, double *out, size_t n);
+    en_selection_noise_kernel *selection_noise[EN_SELECTION_COUNT];
+    en_score_keys_kernel *score_keys[EN_SCORES_COUNT];
+    void (*row_maxima)(const int64_t *x, int64_t *maxima, size_t rows, size_t candidates);
+    en_intervals_kernel *intervals[EN_SCORES_COUNT];
+    void (*contenders)(const double *upper, const int64_t *top, uint64_t *found, size_t rows, size_t candidates);
 } en_kernels;
 
 extern const en_kernels en_kernels_portable;

@@ -14,6 +14,7 @@
 #include "grid.h"
 #include "kernels.h"
 #include "laplace.h"
+#include "selection_kernels.h"
 
 /* First noise, then rounding: noise[i] in grid units, and room[i], the part of 1/2 that lane i's window leaves free. */
 
@@ -187,4 +188,9 @@ const en_kernels EN_NAME(en_kernels) = {
     .negative_log = negative_log,
     .sincos = sincos,
     .sqrt = square_root,
+    .selection_noise = {gumbel_noise, exponential_noise},
+    .score_keys = {score_keys_float64, score_keys_int64},
+    .row_maxima = row_maxima,
+    .intervals = {intervals_float64, intervals_int64},
+    .contenders = contenders,
 };

@@ -1,6 +1,7 @@
 /* -2 ln u, the square of the Box-Muller radius, and the error bounds that the windows are made of.
  *
- * Contract   word = 2^64 u is a double in [2^12, 2^64): a midpoint of uniform.h. The result is positive and finite.
+ * Contract   word = 2^64 u is a double from sqrt(1/2) 2^6 to 2^64 - 2^12, as the midpoints of uniform.h and what
+ *            selection_kernels.h takes the second logarithm of. The result is positive and finite.
  *            `power` receives 2^(1-e) / 2^64 of the reduction below. The bounds hold with and without fused
  *            multiply-add.
  * Method     u = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)]; g = 2f is exact. With s = f/(2 + f) = g/(4 + g) and
@@ -41,7 +42,7 @@
 
 /* ln 4 to the nearest double: 0.302 2^-53 of it are missing, so that B is 1.302 2^-53. */
 #define EN_LN4 0x1.62e42fefa39efp+0
-/* ln 4 = high + low, without fused multiply-add; high has 46 significant bits, so its multiples by 0..51 are exact. */
+/* ln 4 = high + low, without fused multiply-add; high has 46 significant bits, so its multiples by 0..58 are exact. */
 #define EN_LN4_HIGH 0x1.62e42fefa3980p+0
 #define EN_LN4_LOW 0x1.bcd5e4f1d9cc0p-46
 

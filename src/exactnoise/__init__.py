@@ -10,7 +10,17 @@ PrivacyCost(epsilon='0.5')
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Snapping, clip_l1, clip_l2
+from exactnoise.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    PermuteAndFlip,
+    Snapping,
+    clip_l1,
+    clip_l2,
+)
 
 __version__ = "0.1.0"
 
@@ -20,9 +30,11 @@ __all__ = [
     "DiscreteLaplace",
     "EntropyError",
     "ExactNoiseError",
+    "Exponential",
     "Gaussian",
     "Laplace",
     "MissingExtra",
+    "PermuteAndFlip",
     "PrivacyBudget",
     "PrivacyCost",
     "Snapping",

@@ -18,10 +18,21 @@ from exactnoise._native import Plan
 from exactnoise._refine import Extension
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._engine import release_range
+from exactnoise.mechanisms._selecting import Given, select_rows
 from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.selection import SelectionMechanism, checked_scores
 from exactnoise.mechanisms.snapping import Snapping
 
-__all__ = ["ambiguous_lanes", "fixed_extension", "release_from_words", "snapped_from_words", "window", "word_count"]
+__all__ = [
+    "ambiguous_lanes",
+    "fixed_extension",
+    "refined_rows",
+    "release_from_words",
+    "select_from_words",
+    "snapped_from_words",
+    "window",
+    "word_count",
+]
 
 Words = npt.NDArray[np.uint64]
 
@@ -147,3 +158,50 @@ def snapped_from_words(mechanism: Snapping, x: Any, words: Words, **options: Any
     clamped = mechanism._clamped(lanes, x_dtype, mechanism._limits(x_dtype))
     low, high = mechanism._limits(dtype)
     return np.asarray(np.clip(release_from_words(mechanism._noise, clamped, words, **options), low, high))
+
+
+def select_from_words(
+    mechanism: SelectionMechanism,
+    scores: Any,
+    words: Words,
+    *,
+    mask: npt.ArrayLike | None = None,
+    extension: Extension | None = None,
+    simd: str | None = None,
+    window_factor: float = 1.0,
+    workers: int = 1,
+) -> npt.NDArray[np.int64]:
+    """Select with the given random words, one a candidate in C order. NOT PRIVATE. Of the scores' shape less the last
+    axis; other parameters as in `release_from_words`."""
+    return _select(mechanism, scores, words, mask, extension or fixed_extension, simd, window_factor, workers)[0]
+
+
+def refined_rows(
+    mechanism: SelectionMechanism,
+    scores: Any,
+    words: Words,
+    *,
+    mask: npt.ArrayLike | None = None,
+    simd: str | None = None,
+    window_factor: float = 1.0,
+) -> npt.NDArray[np.int64]:
+    """Return the rows that the kernels would leave to refinement; parameters as in `select_from_words`."""
+    return _select(mechanism, scores, words, mask, fixed_extension, simd, window_factor, 1)[1]
+
+
+def _select(
+    mechanism: SelectionMechanism,
+    scores: Any,
+    words: Words,
+    mask: npt.ArrayLike | None,
+    extension: Extension,
+    simd: str | None,
+    window_factor: float,
+    workers: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    table, shape = checked_scores(scores, mask)
+    plan = mechanism._make_plan(table.form, simd or _native.SIMD, window_factor)
+    out = np.zeros(table.rows, np.int64)
+    refined: list[int] = []
+    select_rows(plan, table, out, Given(words), lambda: extension, workers=workers, refined=refined)
+    return out.reshape(shape), np.array(refined, np.int64)

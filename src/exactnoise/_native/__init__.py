@@ -13,12 +13,17 @@ import numpy.typing as npt
 
 from exactnoise._native.engine import (
     BLOCK,
+    CONTENDER_BYTES,
+    EXCLUDED,
     GROUP_WORDS,
     KEY_BYTES,
+    MISSING,
     PENDING_BYTES,
     SAMPLES_PER_KEY,
     STATUS_END,
+    TILES_PER_KEY,
     Plan,
+    Selection,
     chacha20_words,
     clip_rows,
     entropy_source,
@@ -33,13 +38,18 @@ from exactnoise.errors import UnsupportedInstructionSet
 
 __all__ = [
     "BLOCK",
+    "CONTENDER",
+    "EXCLUDED",
     "GROUP_WORDS",
     "KEY_BYTES",
+    "MISSING",
     "PENDING",
     "SAMPLES_PER_KEY",
     "SIMD",
     "STATUS_END",
+    "TILES_PER_KEY",
     "Plan",
+    "Selection",
     "chacha20_words",
     "clip_rows",
     "elementary_negative_log",
@@ -57,6 +67,10 @@ Words = npt.NDArray[np.uint64]
 #: One declined lane: en_pending of native/release.h.
 PENDING = np.dtype([("index", "i8"), ("lane", "i8"), ("word", "u8", 3), ("x", "u8")])
 assert PENDING.itemsize == PENDING_BYTES
+
+#: One candidate that may be the selected one: en_contender of native/select.h.
+CONTENDER = np.dtype([("row", "i8"), ("candidate", "i8"), ("word", "u8"), ("score", "u8"), ("upper", "f8")])
+assert CONTENDER.itemsize == CONTENDER_BYTES
 
 
 #: The instruction set in use.

@@ -115,3 +115,55 @@ cdef extern from "release.h" nogil:
 cdef extern from "clip.h" nogil:
     void en_clip(const en_kernels *kernels, en_norm norm, en_rows type, const void *x, void *out, size_t rows,
                  size_t columns, double bound)
+
+
+cdef extern from "selection_plan.h" nogil:
+    ctypedef enum en_selection_family:
+        EN_EXPONENTIAL_MECHANISM
+        EN_PERMUTE_AND_FLIP
+        EN_SELECTION_COUNT
+
+    ctypedef enum en_score_form:
+        EN_SCORES_FLOAT64
+        EN_SCORES_INT64
+        EN_SCORES_COUNT
+
+    enum:
+        EN_EXCLUDED
+        EN_MISSING
+
+    ctypedef struct en_selection_plan:
+        en_selection_family family
+        en_score_form form
+
+    void en_selection_plan_init(en_selection_plan *plan, en_selection_family family, en_score_form form, double scale,
+                                double window_factor)
+
+
+cdef extern from "select.h" nogil:
+    ctypedef struct en_scores:
+        const void *values
+        const uint8_t *flags
+        size_t rows
+        size_t candidates
+
+    ctypedef struct en_contender:
+        int64_t row
+        int64_t candidate
+        uint64_t word
+        uint64_t score
+        double upper
+
+    ctypedef struct en_contender_list:
+        en_contender *contenders
+        size_t capacity
+        size_t count
+
+    const int64_t EN_TILES_PER_KEY
+
+    void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                   const en_scores *scores, int64_t *out, en_contender_list *list)
+    void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, const en_scores *part,
+                        int64_t maxima[2])
+    double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
+                          const en_scores *part, const int64_t maxima[2], en_contender_list *list)

@@ -55,3 +55,37 @@ def chacha20_words(key: Buffer, counter: int, out: Buffer, *, simd: str) -> None
 def negative_log(words: Buffer, out: Buffer, *, simd: str) -> None: ...
 def sincos(words: Buffer, sine: Buffer, cosine: Buffer, *, simd: str) -> None: ...
 def square_root(x: Buffer, out: Buffer, *, simd: str) -> None: ...
+
+CONTENDER_BYTES: int
+TILES_PER_KEY: int
+EXCLUDED: int
+MISSING: int
+
+class Selection:
+    family: Literal["exponential", "permute-and-flip"]
+    form: Literal["float64", "int64"]
+    scale: float
+    simd: str
+    def __new__(cls, family: str, form: str, scale: float, simd: str, window_factor: float = 1.0) -> Selection: ...
+    def select(
+        self,
+        scores: Buffer,
+        flags: Buffer | None,
+        candidates: int,
+        out: Buffer,
+        contenders: Buffer,
+        *,
+        key: Buffer | None = None,
+        words: Buffer | None = None,
+    ) -> int: ...
+    def widen_range(self, scores: Buffer, flags: Buffer | None, maxima: Buffer) -> None: ...
+    def select_part(
+        self,
+        scores: Buffer,
+        flags: Buffer | None,
+        maxima: Buffer,
+        contenders: Buffer,
+        *,
+        key: Buffer | None = None,
+        words: Buffer | None = None,
+    ) -> tuple[int, float]: ...

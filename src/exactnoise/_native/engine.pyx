@@ -65,3 +65,4 @@ def entropy_source():
 include "additive.pxi"
 include "clip.pxi"
 include "elementary.pxi"
+include "selection.pxi"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from exactnoise._native.engine import (
+    CONTENDER_BYTES,
     GROUP_WORDS,
     PENDING_BYTES,
     Plan,
+    Selection,
     chacha20_words,
     fill_entropy,
     simd_available,
@@ -39,6 +41,8 @@ _ANSWERS = {
     "discrete-laplace": [97, 10, 23, -347, 2, -13],
 }
 _DISCRETE_OFFSET = -0.007811228765283571
+# Who is selected of two candidates with scores 0, 1 and 2, 3 and 0, 1 at a scale of 16.
+_SELECTED = {"exponential": [1, 0, 0], "permute-and-flip": [0, 1, 1]}
 
 
 def self_check() -> dict[str, bool]:
@@ -54,6 +58,7 @@ def self_check() -> dict[str, bool]:
         "chacha20": all(_rfc_block(simd) == _RFC_BLOCK for simd in sets),
         "entropy": _entropy_moves(),
         **{family: all(_released(family, simd) == answers for simd in sets) for family, answers in _ANSWERS.items()},
+        **{family: all(_selected(family, simd) == answers for simd in sets) for family, answers in _SELECTED.items()},
     }
 
 
@@ -76,4 +81,11 @@ def _released(family: str, simd: str) -> list[float | int]:
     plan = Plan(family, "int64" if discrete else "float64", 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd)
     x, out = np.full(_WORDS.size, 10, dtype), np.empty(_WORDS.size, dtype)
     plan.release(x, out, 0, x.size, bytearray(PENDING_BYTES * x.size), words=_WORDS)
+    return list(out.tolist())
+
+
+def _selected(family: str, simd: str) -> list[int]:
+    scores, out = np.arange(6.0) % 4, np.empty(3, np.int64)
+    plan = Selection(family, "float64", 16.0, simd)
+    plan.select(scores, None, 2, out, bytearray(CONTENDER_BYTES), words=_WORDS)
     return list(out.tolist())

@@ -5,15 +5,19 @@ from exactnoise.mechanisms.clip import clip_l1, clip_l2
 from exactnoise.mechanisms.discrete_gaussian import DiscreteGaussian
 from exactnoise.mechanisms.gaussian import Gaussian
 from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+from exactnoise.mechanisms.selection import Exponential, PermuteAndFlip, SelectionMechanism
 from exactnoise.mechanisms.snapping import Snapping
 
 __all__ = [
     "AdditiveMechanism",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exponential",
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "PermuteAndFlip",
+    "SelectionMechanism",
     "Snapping",
     "clip_l1",
     "clip_l2",

@@ -67,6 +67,23 @@ class Lanes:
             piece[_flat(self.missing, start, stop)] = np.nan if dtype.kind == "f" else _saturated(round(nan))
         return piece
 
+    def ranked(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Samples start..stop in C order as int64 or float64 of the same order and differences.
+
+        A view where the layout allows it; what stands for a missing value means nothing.
+        """
+        values = _flat(self.values, start, stop)
+        if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+            return np.asarray(values ^ np.uint64(2**63)).view(np.int64)
+        dtype = np.dtype("f8" if values.dtype.kind == "f" else "i8")
+        if values.dtype == dtype and values.flags.c_contiguous and values.flags.aligned:
+            return values
+        return np.array(values, dtype)
+
+    def missing_piece(self, start: int, stop: int) -> npt.NDArray[np.bool_] | None:
+        """Which of the samples start..stop are missing; None where none can be."""
+        return None if self.missing is None else _flat(self.missing, start, stop)
+
 
 #: The dtypes that each form reads and writes.
 KERNEL_DTYPES: dict[Form, tuple[np.dtype[Any], np.dtype[Any]]] = {

@@ -10,7 +10,7 @@
 
 #include "cpu.h"
 #include "platform.h"
-#include "release.h"
+#include "select.h"
 
 enum { STACK = 1 << 17, SAMPLES = 2 * EN_BLOCK + 37 };
 
@@ -20,6 +20,10 @@ typedef struct {
     en_randomness randomness;
     double data[SAMPLES];
     en_pending lanes[SAMPLES];
+    en_selection_plan selection;
+    size_t candidates;
+    int64_t selected[SAMPLES];
+    en_contender contenders[SAMPLES];
 } job;
 
 static uint64_t state = 1;
@@ -38,6 +42,14 @@ static void *release_in_place(void *argument) {
     if (en_release(&this->plan, this->kernels, this->randomness, this->data, this->data, 0, SAMPLES, &pending, &done) !=
         EN_OK)
         abort();
+    return NULL;
+}
+
+static void *select_rows(void *argument) {
+    job *this = argument;
+    const en_scores scores = {this->data, NULL, SAMPLES / this->candidates, this->candidates};
+    en_contender_list list = {this->contenders, SAMPLES, 0};
+    en_select(&this->selection, this->kernels, this->randomness, &scores, this->selected, &list);
     return NULL;
 }
 
@@ -103,6 +115,12 @@ int main(void) {
             snprintf(name, sizeof name, "%s-%s", families[family], en_variant_name(v));
             en_plan_init(&work.plan, family, EN_FLOAT64, 0x1p20, -20, 0, 0, 1);
             search(name, release_in_place, &work);
+        }
+        for (work.candidates = 5; work.candidates <= SAMPLES; work.candidates *= 200) {
+            char name[64];
+            snprintf(name, sizeof name, "selection-of-%zu-%s", work.candidates, en_variant_name(v));
+            en_selection_plan_init(&work.selection, EN_EXPONENTIAL_MECHANISM, EN_SCORES_FLOAT64, 1, 1);
+            search(name, select_rows, &work);
         }
     }
     search("control", copy_and_leave, &work);

@@ -1,8 +1,8 @@
 """Run the C core under the compilers' sanitizers; exit 1 on any finding.
 
-    python tests/native/c/sanitize.py [--native DIRECTORY] [COMPILER ...]
+    python tests/native/c/sanitize.py [--native DIRECTORY] [--driver FILE] [COMPILER ...]
 
-Builds the core with driver.c, warnings being errors, by every compiler named (gcc and clang, if found, by
+Builds the core with a driver (driver.c), warnings being errors, by every compiler named (gcc and clang, if found, by
 default), runs the program and compares the checksums of all compilers and instruction sets. Accesses outside of
 buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by clang.
 """
@@ -26,10 +26,10 @@ SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}
 FLAGS = ["-O1", "-g", "-fno-sanitize-recover=all"]
 
 
-def sanitize(compiler: str, checks: str, native: Path, directory: Path) -> str | None:
+def sanitize(compiler: str, checks: str, native: Path, directory: Path, driver: str) -> str | None:
     """Return the driver's checksums, or None after printing what was found."""
     binary = directory / compiler
-    sources = [*sorted(native.glob("*.c")), compilers.TEST_SOURCES / "driver.c"]
+    sources = [*sorted(native.glob("*.c")), compilers.TEST_SOURCES / driver]
     flags = [*compilers.build_flags(), *compilers.WARNINGS, *FLAGS, f"-fsanitize={checks}", f"-I{native}"]
     for command in ([compiler, *flags, *map(str, sources), "-lm", "-o", str(binary)], [str(binary)]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -45,6 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("compilers", nargs="*", default=compilers.COMPILERS)
     parser.add_argument("--native", type=Path, default=compilers.NATIVE)
+    parser.add_argument("--driver", default="driver.c")
     args = parser.parse_args()
     if not args.compilers:
         print("no C compiler found")
@@ -53,7 +54,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         for compiler in args.compilers:
             for checks in SANITIZERS[compiler]:
-                output = sanitize(compiler, checks, args.native, Path(directory))
+                output = sanitize(compiler, checks, args.native, Path(directory), args.driver)
                 if output is None:
                     return 1
                 sums.update(line.split()[-1] for line in output.splitlines())

@@ -63,4 +63,5 @@ def entropy_source():
 
 # One file a sampler family; all of them are this module.
 include "additive.pxi"
+include "response.pxi"
 include "elementary.pxi"

@@ -33,9 +33,13 @@ PUBLIC = [
     "ExactNoiseError",
     "Gaussian",
     "Laplace",
+    "LocalHashing",
     "MissingExtra",
+    "OptimizedUnaryEncoding",
     "PrivacyBudget",
     "PrivacyCost",
+    "RandomizedResponse",
+    "SymmetricUnaryEncoding",
     "UnsupportedInstructionSet",
     "__version__",
 ]

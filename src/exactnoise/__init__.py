@@ -10,7 +10,15 @@ PrivacyCost(epsilon='0.5')
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import DiscreteLaplace, Gaussian, Laplace
+from exactnoise.mechanisms import (
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    LocalHashing,
+    OptimizedUnaryEncoding,
+    RandomizedResponse,
+    SymmetricUnaryEncoding,
+)
 
 __version__ = "0.1.0"
 
@@ -21,9 +29,13 @@ __all__ = [
     "ExactNoiseError",
     "Gaussian",
     "Laplace",
+    "LocalHashing",
     "MissingExtra",
+    "OptimizedUnaryEncoding",
     "PrivacyBudget",
     "PrivacyCost",
+    "RandomizedResponse",
+    "SymmetricUnaryEncoding",
     "UnsupportedInstructionSet",
     "__version__",
 ]

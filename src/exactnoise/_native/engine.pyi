@@ -54,17 +54,13 @@ class Plan:
 
 class Response:
     hashed: bool
-    def __new__(
-        cls, categories: int, missing: int, choices: int, other: int, hashed: bool, simd: str
-    ) -> Response: ...
+    def __new__(cls, categories: int, missing: int, choices: int, other: int, hashed: bool, simd: str) -> Response: ...
     def release(
         self, codes: Buffer, out: Buffer, *, key: Buffer | None = None, words: Buffer | None = None
     ) -> None: ...
 
 class Coin:
-    def __new__(
-        cls, levels: int, head: int, tail: int, end: Literal["levels", "tail", "never"], simd: str
-    ) -> Coin: ...
+    def __new__(cls, levels: int, head: int, tail: int, end: Literal["levels", "tail", "never"], simd: str) -> Coin: ...
     def flip(
         self, ones: Buffer, undecided: Buffer, *, key: Buffer | None = None, words: Buffer | None = None
     ) -> None: ...

@@ -118,75 +118,6 @@ class LocalRandomizer(Mechanism):
 
     def release(
         self,
-        codes: Codes,
-        out: Bytes,
-        *,
-        key: bytearray | None = None,
-        words: npt.NDArray[np.uint64] | None = None,
-    ) -> None: ...
-
-
-class LocalRandomizer(Mechanism):
-    """A mechanism that turns each person's category into a report that hides it."""
-
-    priced_by = (("epsilon",),)
-
-    #: The number of categories: codes are 0 .. categories - 1.
-    categories: int
-    #: The category that a missing or unknown value counts as.
-    missing: int
-    #: A report's dtype; reports of codes of shape S are an array of shape S + report_shape.
-    report_dtype: np.dtype[Any]
-    report_shape: tuple[int, ...] = ()
-    #: p, the probability that a report supports its person's own category.
-    truth_probability: Fraction
-    #: q, the probability that it supports any one other category.
-    other_probability: Fraction
-    _words_a_report: int
-
-    _epsilon: Fraction
-
-    def _fix_domain(self, epsilon: Number, categories: SupportsIndex, missing: SupportsIndex) -> None:
-        """Set what all local randomisers are given."""
-        exact_epsilon = checked_epsilon(epsilon)
-        k = checked_whole(categories, "categories", least=2)
-        if k > MOST_CATEGORIES:
-            raise ValueError(f"categories must be at most 2**16 = {MOST_CATEGORIES}, got {shown(k)}")
-        replacement = checked_whole(missing, "missing", least=0)
-        if replacement >= k:
-            raise ValueError(f"missing must be one of the {k} categories, 0 .. {k - 1}, got {shown(replacement)}")
-        self._fix(
-            categories=k,
-            missing=replacement,
-            _epsilon=exact_epsilon,
-            _parameters={
-                "epsilon": exact_epsilon,
-                "categories": k,
-                **({"missing": replacement} if replacement else {}),
-            },
-        )
-
-    @abstractmethod
-    def _responder(self, simd: str) -> Responder: ...
-
-    @cached_property
-    def _fast(self) -> Responder:
-        return self._responder(_native.SIMD)
-
-    @abstractmethod
-    def _count(self, reports: npt.NDArray[Any], supports: Codes) -> None:
-        """Add to `supports` what contiguous reports support."""
-
-    @property
-    @abstractmethod
-    def cost(self) -> PrivacyCost:
-        """The price of one report. A call with many codes costs the same: they are those of different people."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self._parameters
-
-    def release(
-        self,
         x: Any,
         *,
         budget: PrivacyBudget | None,
@@ -243,10 +174,10 @@ class LocalRandomizer(Mechanism):
                 f"x must be category codes, integers 0 .. {self.categories - 1} or booleans, got dtype "
                 f"{lanes.values.dtype}: convert x to integers"
             )
-        reports = self._room_for(lanes, out)
+        reports, responder = self._room_for(lanes, out), self._fast
         if budget is not None:
             budget.spend(self, label=label)
-        self._write(lanes, reports, int(workers), randomness)
+        self._write(responder, lanes, reports, int(workers), randomness)
         if out is not None:
             return out
         if lanes.scalar == "python" and self.report_dtype.kind == "u" and not self.report_shape:
@@ -267,7 +198,9 @@ class LocalRandomizer(Mechanism):
             raise ValueError("out must be C-contiguous and writeable: reports are bytes to be sent")
         return np.asarray(out)
 
-    def _write(self, lanes: Lanes, reports: npt.NDArray[Any], workers: int, randomness: Randomness) -> None:
+    def _write(
+        self, responder: Responder, lanes: Lanes, reports: npt.NDArray[Any], workers: int, randomness: Randomness
+    ) -> None:
         written = reports.reshape(-1).view(np.uint8)
         if np.may_share_memory(lanes.values, written):
             lanes = Lanes(lanes.values.copy(), lanes.missing, lanes.scalar)
@@ -276,7 +209,6 @@ class LocalRandomizer(Mechanism):
             lanes.missing is None and values.dtype == np.int64 and values.flags.c_contiguous and values.flags.aligned
         )
         n, width = values.size, self.report_dtype.itemsize * math.prod(self.report_shape)
-        responder = self._fast
 
         def write(start: int, stop: int, key: bytearray | None) -> None:
             if direct:
@@ -350,10 +282,11 @@ class LocalRandomizer(Mechanism):
         if tally.mechanism != self:
             raise ValueError(f"the tally must be one of {self!r}, got one of {tally.mechanism!r}")
         p, q = self.truth_probability, self.other_probability
-        counts: Floats = tally.supports * float(1 / (p - q)) - float(tally.n * q / (p - q))
-        present = np.clip(counts, 0, tally.n)
-        noise: Floats = present * self._variance_present + (tally.n - present) * self._variance_absent
-        return Estimate(counts, np.sqrt(noise), tally.n)
+        supports: Floats = tally.supports.astype(np.float64)
+        counts: Floats = supports * float(1 / (p - q)) - float(tally.n * q / (p - q))
+        present: Floats = np.clip(counts, 0.0, float(tally.n))
+        variance: Floats = present * self._variance_present + (tally.n - present) * self._variance_absent
+        return Estimate(counts, np.sqrt(variance), tally.n)
 
     @cached_property
     def _variance_present(self) -> float:

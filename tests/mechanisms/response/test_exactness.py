@@ -47,7 +47,7 @@ def wanted(mechanism: LocalRandomizer, codes: np.ndarray, words: Sequence[int]) 
     if isinstance(mechanism, LocalHashing):
         g = mechanism.buckets
         reports = oracle.local_hashing(
-            codes, words, **domain, buckets=g, other=oracle.other_share(mechanism.epsilon, g)
+            codes, words, **domain, buckets=g, other=oracle.other_share(min(mechanism.epsilon, Fraction(100)), g)
         )
         return b"".join(
             a.to_bytes(4, "little") + b.to_bytes(4, "little") + y.to_bytes(2, "little") for a, b, y in reports
@@ -84,7 +84,7 @@ def test_responses(k: int, epsilon: str) -> None:
     n = 200
     mechanism = RandomizedResponse(epsilon=epsilon, categories=k, missing=k // 2)
     truth, other = shares(mechanism)
-    assert other == oracle.other_share(Fraction(epsilon) if epsilon != "1e300" else Fraction(100), k)
+    assert other == oracle.other_share(min(Fraction(epsilon), Fraction(100)), k)
     assert truth == 2**64 - (k - 1) * other
     assert_exact(mechanism, codes_of(n, k), random_words(k, n))
     # Where the answer changes: P, and P + j Q for the first, the last and some other j.
@@ -103,7 +103,7 @@ def test_a_response_whose_division_is_off_by_one_would_be_seen(k: int) -> None:
     """The control: words at the edge of one answer give another with a Q that is larger by 1."""
     mechanism = RandomizedResponse(epsilon=1, categories=k)
     truth, other = shares(mechanism)
-    words = [truth + j * other - 1 for j in range(1, min(k, 50))] + [truth - 1]
+    words = [truth + j * other + d for j in range(min(k - 1, 50)) for d in (-1, 0)]
     codes = [0] * len(words)
     domain = {"categories": k, "missing": 0}
     want = oracle.randomized_response(codes, words, **domain, other=other)
@@ -153,16 +153,15 @@ def test_lengths_of_hashed_reports(n: int) -> None:
 
 
 @pytest.mark.parametrize("kind", UNARY)
-@pytest.mark.parametrize("k", [*range(2, 41, 3), 8, 16, 24, 255, 256, 257, 266, 2047, 2049, 4100])
+@pytest.mark.parametrize("k", [*range(2, 41, 3), 8, 16, 24, 255, 256, 257, 266, 2047, 2049])
 def test_unary_reports(kind: type[LocalRandomizer], k: int) -> None:
-    n = min(40, 4000 // k + 3)
-    for epsilon in EPSILONS:
+    n = min(40, 1500 // k + 2)
+    for epsilon in ("1e-9", "1", "1e300"):
         mechanism = kind(epsilon=epsilon, categories=k, missing=k // 3)
         assert_exact(mechanism, codes_of(n, k), words_for(mechanism, n))
 
 
-@pytest.mark.parametrize("k", [65535, 65536])
-@pytest.mark.parametrize("kind", UNARY)
+@pytest.mark.parametrize(("kind", "k"), [(UNARY[0], 65535), (UNARY[1], 65536)])
 def test_wide_unary_reports(kind: type[LocalRandomizer], k: int) -> None:
     mechanism = kind(epsilon=1, categories=k)
     assert_exact(mechanism, np.array([k - 1]), words_for(mechanism, 1))

@@ -20,7 +20,7 @@ ONES = 2**64 - 1
 PROBABILITIES = [
     Fraction(1, 3), Fraction(1, 2), Fraction(1, 4), Fraction(3, 4), Fraction(1, 10), Fraction(999, 1000),
     Fraction(1, 2**10), Fraction(2**10 - 1, 2**10), Fraction(1, 2**11), Fraction(12345, 2**64), Fraction(1, 2**70),
-    Fraction(1, 2**74), Fraction(1, 2**75), 1 - Fraction(1, 2**75), Fraction(1, 3 * 2**64), Fraction(10**60 - 1, 10**60),
+    Fraction(1, 2**74), Fraction(1, 2**75), 1 - Fraction(1, 2**75), Fraction(1, 3 * 2**64), 1 - Fraction(1, 10**60),
 ]  # fmt: skip
 LENGTHS = [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 1000, 8191, 8192, 8193, 8192 + 65, 2 * 8192 + 1]
 

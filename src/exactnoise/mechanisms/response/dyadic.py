@@ -21,8 +21,9 @@ __all__ = ["LEAST_EPSILON", "ONE", "checked_epsilon", "nearest_buckets", "other_
 
 #: The unit of all probabilities.
 ONE = 2**64
-#: The least epsilon: 2^64 (e^epsilon - 1) / (e^epsilon + k - 1) is then at least 4 k for up to 2^16 values, and P > Q.
-LEAST_EPSILON = Fraction(1, 2**30)
+#: The least epsilon. For up to 2^16 values 2^64 (e^epsilon - 1) / (e^epsilon + k - 1), which P - Q is but for k units
+#: of rounding, is then at least 4 k: so P > Q.
+LEAST_EPSILON = Fraction(1, 10**9)
 # e^64 is above 2^64, where Q has come down to 1.
 _LARGEST = Fraction(64)
 

@@ -40,7 +40,7 @@ class LocalHashing(LocalRandomizer):
     Parameters
     ----------
     epsilon : number
-        The privacy parameter of one report; at least 2**-30.
+        The privacy parameter of one report; at least 1e-9.
     categories : int
         k, from 2 to 65536.
     missing : int

@@ -63,7 +63,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     Parameters
     ----------
     epsilon : number
-        The privacy parameter of one report; at least 2**-30.
+        The privacy parameter of one report; at least 1e-9.
     categories : int
         k, from 2 to 65536.
     missing : int
@@ -120,7 +120,7 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     Parameters
     ----------
     epsilon : number
-        The privacy parameter of one report; at least 2**-30.
+        The privacy parameter of one report; at least 1e-9.
     categories : int
         k, from 2 to 65536.
     missing : int

@@ -2,8 +2,8 @@
 
     python tests/native/c/sanitize.py [--native DIRECTORY] [COMPILER ...]
 
-Builds the core with driver.c, warnings being errors, by every compiler named (gcc and clang, if found, by
-default), runs the program and compares the checksums of all compilers and instruction sets. Accesses outside of
+Builds the core with each of DRIVERS, warnings being errors, by every compiler named (gcc and clang, if found, by
+default), runs the programs and compares the checksums of all compilers and instruction sets. Accesses outside of
 buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by clang.
 """
 
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import compilers
 
+DRIVERS = ["driver.c", "response_driver.c"]
 # Beyond "undefined": what the kernels must not rely on either.
 BOUNDS = "address,undefined,float-cast-overflow,float-divide-by-zero"
 SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}
@@ -26,17 +27,32 @@ SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}
 FLAGS = ["-O1", "-g", "-fno-sanitize-recover=all"]
 
 
-def sanitize(compiler: str, checks: str, native: Path, directory: Path) -> str | None:
-    """Return the driver's checksums, or None after printing what was found."""
-    binary = directory / compiler
-    sources = [*sorted(native.glob("*.c")), compilers.TEST_SOURCES / "driver.c"]
+def sanitize(compiler: str, checks: str, native: Path, directory: Path) -> dict[str, str] | None:
+    """Return each driver's checksums, or None after printing what was found."""
     flags = [*compilers.build_flags(), *compilers.WARNINGS, *FLAGS, f"-fsanitize={checks}", f"-I{native}"]
-    for command in ([compiler, *flags, *map(str, sources), "-lm", "-o", str(binary)], [str(binary)]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            print(f"{compiler}, {checks}:\n{done.stdout}{done.stderr}", flush=True)
+    sources = sorted(native.glob("*.c"))
+    objects = [source.with_suffix(".o").name for source in sources]
+    if run([compiler, *flags, "-c", *map(str, sources)], checks, directory) is None:
+        return None
+    outputs = {}
+    for driver in DRIVERS:
+        link = [compiler, *flags, str(compilers.TEST_SOURCES / driver), *objects, "-lm", "-o", driver + ".run"]
+        if run(link, checks, directory) is None:
             return None
-    print(f"{compiler}, {checks}:\n{done.stdout}", flush=True)
+        output = run([f"./{driver}.run"], checks, directory)
+        if output is None:
+            return None
+        print(f"{compiler}, {checks}, {driver}:\n{output}", flush=True)
+        outputs[driver] = output
+    return outputs
+
+
+def run(command: list[str], checks: str, directory: Path) -> str | None:
+    """Return a command's output, or None after printing why it failed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    if done.returncode != 0:
+        print(f"{command[0]}, {checks}:\n{done.stdout}{done.stderr}", flush=True)
+        return None
     return done.stdout
 
 
@@ -53,11 +69,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         for compiler in args.compilers:
             for checks in SANITIZERS[compiler]:
-                output = sanitize(compiler, checks, args.native, Path(directory))
-                if output is None:
+                outputs = sanitize(compiler, checks, args.native.resolve(), Path(directory))
+                if outputs is None:
                     return 1
-                sums.update(line.split()[-1] for line in output.splitlines())
-    return 0 if len(sums) == 1 else 1
+                sums.update((driver, line.split()[-1]) for driver in DRIVERS for line in outputs[driver].splitlines())
+    return 0 if len(sums) == len(DRIVERS) else 1
 
 
 if __name__ == "__main__":

@@ -48,9 +48,17 @@ static unsigned bit_length(uint64_t x) {
     return length;
 }
 
-static void store_little(uint8_t *bytes, uint64_t value, int count) {
+static inline void store_little(uint8_t *bytes, uint64_t value, int count) {
     for (int i = 0; i < count; i++)
         bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* The first bytes of a group; all eight in one instruction. */
+static void store_group(uint8_t *bytes, uint64_t group, size_t count) {
+    if (count >= 8)
+        store_little(bytes, group, 8);
+    else
+        store_little(bytes, group, (int)count);
 }
 
 static uint32_t load_little(const uint8_t *bytes, int count) {
@@ -141,11 +149,8 @@ static uint64_t next_spare(spare_words *spare) {
 
 /* Decides the marked coins of a group, but for those that equal a tail that goes on. */
 static void decide_by_tail(const en_coin *coin, spare_words *spare, uint64_t *ones, uint64_t *undecided) {
-    uint64_t left = *undecided;
-    for (uint64_t bit = 1; left; bit <<= 1) {
-        if (!(left & bit))
-            continue;
-        left ^= bit;
+    for (uint64_t left = *undecided, bit; left; left ^= bit) {
+        bit = left & (UINT64_C(0) - left);
         uint64_t w = next_spare(spare);
         *ones |= w < coin->tail ? bit : 0;
         *undecided ^= w != coin->tail || coin->end == EN_ENDS_IN_TAIL ? bit : 0;
@@ -177,10 +182,9 @@ static en_status flip_blocks(const en_coin *coin, const en_kernels *kernels, en_
                 if (scratch->undecided[i])
                     decide_by_tail(coin, &scratch->spare, &scratch->ones[i], &scratch->undecided[i]);
         for (size_t i = 0; i < groups; i++) {
-            int width = (int)less(count - 8 * i, 8);
-            store_little(ones + start + 8 * i, scratch->ones[i], width);
+            store_group(ones + start + 8 * i, scratch->ones[i], count - 8 * i);
             if (undecided)
-                store_little(undecided + start + 8 * i, scratch->undecided[i], width);
+                store_group(undecided + start + 8 * i, scratch->undecided[i], count - 8 * i);
         }
     }
     return scratch->spare.status;

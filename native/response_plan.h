@@ -25,8 +25,8 @@ typedef struct {
     unsigned shift;
 } en_response;
 
-/* Levels of bit-sliced comparison before coins are looked at one by one: 2^-10 of them are still undecided. */
-enum { EN_COIN_LEVELS = 10 };
+/* Levels of bit-sliced comparison before coins are looked at one by one: 2^-8 of them are still undecided. */
+enum { EN_COIN_LEVELS = 8 };
 
 /* How the binary expansion of a coin's probability ends. */
 typedef enum {

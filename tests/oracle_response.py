@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import gmpy2
 
-REPORT_BLOCK, COIN_GROUPS, LEVELS = 512, 128, 10
+REPORT_BLOCK, COIN_GROUPS, LEVELS = 512, 128, 8
 ONE = 2**64
 
 Extension = Callable[[int, int], int]

@@ -64,7 +64,7 @@ def test_unary_reports(kind: type[LocalRandomizer], n: int) -> None:
     m = kind(epsilon="1.7", categories=7)
     p, q = float(m.truth_probability), float(m.other_probability)
     value = 3
-    words = random_words(9, oracle.level_words(m.other_probability, 8 * n) + n + n // 50)
+    words = random_words(9, oracle.level_words(m.other_probability, 8 * n) + n + n // 20)
     seen = np.bincount(respond_from_words(m, np.full(n, value), words)[:, 0], minlength=256)
     assert not seen[128:].any()
 

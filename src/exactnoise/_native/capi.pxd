@@ -115,7 +115,7 @@ cdef extern from "response.h" nogil:
 
     ctypedef struct en_coin:
         unsigned levels
-        uint64_t bits[10]
+        uint64_t bits[8]  # EN_COIN_LEVELS
         uint64_t tail
         en_coin_end end
 

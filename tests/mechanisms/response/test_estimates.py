@@ -40,7 +40,7 @@ def reports_of(mechanism: LocalRandomizer, codes: np.ndarray, seed: int) -> np.n
         count = 2 * codes.size
     else:
         coins = 8 * mechanism.report_shape[0] * codes.size
-        count = oracle.level_words(mechanism.other_probability, coins) + codes.size + coins // 800 + 1000
+        count = oracle.level_words(mechanism.other_probability, coins) + codes.size + coins // 200 + 1000
     return respond_from_words(mechanism, codes, random_words(seed, count))
 
 

@@ -204,16 +204,22 @@ def test_words_of_zeros_and_ones(kind: type[LocalRandomizer]) -> None:
         np.testing.assert_array_equal(ones, np.zeros((n, 3)))
 
 
+def equal_levels(q: Fraction) -> tuple[np.ndarray, int]:
+    """A word for each level of 64 coins that equal q, and the next 64 bits of q."""
+    bits = q.numerator * 2 ** (64 + oracle.LEVELS) // q.denominator
+    head = bits >> 64
+    level = [HIGHEST if head >> (oracle.LEVELS - 1 - i) & 1 else 0 for i in range(oracle.LEVELS)]
+    return np.array(level, np.uint64), bits % 2**64
+
+
 @pytest.mark.parametrize("kind", UNARY)
 def test_coins_at_the_edge_of_their_probability(kind: type[LocalRandomizer]) -> None:
     """Levels that equal those of q, and then a word just below, at and just above the rest of q."""
     mechanism = kind(epsilon=1, categories=64)
     q = mechanism.other_probability
     n, size = 5, 8
-    bits = q.numerator * 2**74 // q.denominator
-    level = [2**64 - 1 if bits >> 64 >> (9 - i) & 1 else 0 for i in range(10)]
-    levels = np.repeat(np.array(level, np.uint64), size * n // 8)
-    tail = bits % 2**64
+    level, tail = equal_levels(q)
+    levels = np.repeat(level, size * n // 8)
     spare = np.array([max(0, tail + d) % 2**64 for _ in range(64 * n) for d in (-1, 0, 1)][: 64 * n], np.uint64)
     truth = mechanism.truth_probability * 2**64
     truths = np.array([truth - 1, truth, min(truth + 1, HIGHEST), 0, HIGHEST], object).astype(np.uint64)
@@ -222,8 +228,7 @@ def test_coins_at_the_edge_of_their_probability(kind: type[LocalRandomizer]) -> 
 
 def test_too_few_words_are_refused() -> None:
     mechanism = OptimizedUnaryEncoding(epsilon=1, categories=64)
-    bits = mechanism.other_probability.numerator * 2**74 // mechanism.other_probability.denominator
-    level = np.array([2**64 - 1 if bits >> 64 >> (9 - i) & 1 else 0 for i in range(10)], np.uint64)
+    level, _ = equal_levels(mechanism.other_probability)
     with pytest.raises(ValueError, match="words must hold 64 spare ones"):
         respond_from_words(mechanism, [0], np.concatenate([level, [np.uint64(0)]]))
     for wrong in (random_words(1, 3), random_words(1, 5)):

@@ -40,7 +40,7 @@ static void *respond_hashed(void *argument) {
 
 static void *respond_unary(void *argument) {
     job *this = argument;
-    const en_coin coin = {10, {0, ~UINT64_C(0)}, UINT64_C(1) << 60, EN_ENDS_IN_TAIL};
+    const en_coin coin = {EN_COIN_LEVELS, {0, ~UINT64_C(0)}, UINT64_C(1) << 60, EN_ENDS_IN_TAIL};
     const en_unary plan = {domain, UINT64_C(1) << 63, BYTES, coin};
     size_t spare = 0;
     if (en_respond_unary(&plan, this->kernels, this->randomness, &spare, this->codes, this->reports, REPORTS) != EN_OK)

@@ -7,7 +7,10 @@ import numpy as np
 from exactnoise._native.engine import (
     GROUP_WORDS,
     PENDING_BYTES,
+    Coin,
     Plan,
+    Response,
+    UnaryResponse,
     chacha20_words,
     fill_entropy,
     simd_available,
@@ -38,6 +41,12 @@ _ANSWERS = {
     "gaussian": [13.3125, 9.9375, 11.25, 10.0, 9.9375, 9.875],
     "discrete-laplace": [97, 10, 23, -347, 2, -13],
 }
+# Reports of category 7 with the same words: among 300, by a hash function, and as 60 bits.
+_REPORTS = (
+    "07002a0182000700b9004600",
+    "efcdab896745230105001032547698badcfe030001000000000000700300",
+    "90005000888ad802",
+)
 _DISCRETE_OFFSET = -0.007811228765283571
 
 
@@ -53,6 +62,7 @@ def self_check() -> dict[str, bool]:
     return {
         "chacha20": all(_rfc_block(simd) == _RFC_BLOCK for simd in sets),
         "entropy": _entropy_moves(),
+        "local reports": all(_reported(simd) == _REPORTS for simd in sets),
         **{family: all(_released(family, simd) == answers for simd in sets) for family, answers in _ANSWERS.items()},
     }
 
@@ -77,3 +87,18 @@ def _released(family: str, simd: str) -> list[float | int]:
     x, out = np.full(_WORDS.size, 10, dtype), np.empty(_WORDS.size, dtype)
     plan.release(x, out, 0, x.size, bytearray(PENDING_BYTES * x.size), words=_WORDS)
     return list(out.tolist())
+
+
+def _reported(simd: str) -> tuple[str, ...]:
+    others = (2**64 // 301, 2**64 // 8)
+    responses = (
+        (Response(300, 0, 300, others[0], False, simd), 6, 2, _WORDS),
+        (Response(300, 0, 7, others[1], True, simd), 3, 10, _WORDS),
+        (UnaryResponse(60, 0, 2**63, Coin(8, 0x4C, 0x500, "tail", simd)), 1, 8, np.tile(_WORDS, 2)),
+    )
+    reports = []
+    for response, n, size, words in responses:
+        out = bytearray(n * size)
+        response.release(np.full(n, 7, np.int64), out, words=words)
+        reports.append(out.hex())
+    return tuple(reports)

@@ -1,8 +1,8 @@
 """Coins that are 1 with exactly a rational probability, by the million.
 
-A coin is 1 iff U < p, U uniform. Its bits are drawn until they differ from those of p: the first eight for 64 coins at a
-time in the core, then 64 more for one coin in 256, and further ones, from p by long division, for as long as it takes.
-A coin is never drawn anew and never decided early.
+A coin is 1 iff U < p, U uniform. Bits of U are drawn until they differ from those of p: the first eight for 64 coins at
+a time in the core, then 64 more for one coin in 256, and further ones, against those of p by long division, for as
+long as it takes. A coin is never drawn anew and never decided early.
 """
 
 from __future__ import annotations

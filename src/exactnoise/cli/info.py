@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from typing import Any
 
 from exactnoise import _native
@@ -67,6 +68,8 @@ def _text(facts: dict[str, Any]) -> str:
             f"python           {facts['python']}, numpy {facts['numpy']}, gmpy2 {facts['gmpy2']}",
             f"instruction set  {in_use} (of {', '.join(sets)})",
             f"randomness       {facts['randomness']}",
-            f"self-check       passed: {', '.join(facts['self_check'])}",
+            textwrap.fill(
+                f"self-check       passed: {', '.join(facts['self_check'])}", width=80, subsequent_indent=" " * 17
+            ),
         ]
     )

@@ -94,12 +94,9 @@ cdef extern from "release.h" nogil:
                          en_pending_list *pending, size_t *done)
 
 
-cdef extern from "response.h" nogil:
+cdef extern from "response_plan.h" nogil:
     enum:
         EN_COIN_LEVELS
-        EN_REPORT_BLOCK
-        EN_COIN_GROUPS
-        EN_HASH_BYTES
 
     ctypedef enum en_coin_end:
         EN_ENDS_IN_LEVELS
@@ -115,7 +112,7 @@ cdef extern from "response.h" nogil:
 
     ctypedef struct en_coin:
         unsigned levels
-        uint64_t bits[8]  # EN_COIN_LEVELS
+        uint64_t bits[EN_COIN_LEVELS]
         uint64_t tail
         en_coin_end end
 
@@ -124,6 +121,13 @@ cdef extern from "response.h" nogil:
         uint64_t keep
         size_t bytes
         en_coin coin
+
+
+cdef extern from "response.h" nogil:
+    enum:
+        EN_REPORT_BLOCK
+        EN_COIN_GROUPS
+        EN_HASH_BYTES
 
     void en_response_init(en_response *plan, uint64_t choices, uint64_t other)
     en_status en_respond(const en_domain *domain, const en_response *plan, const en_kernels *kernels,

@@ -9,6 +9,8 @@
 #include "platform.h"
 #include "selection_plan.h"
 
+#include "response_plan.h"
+
 /* Samples that are drawn and rounded together, so that words, data and scratch stay in the first-level cache. It is
  * part of what the words mean: a block of Gaussian samples pairs its first half with its second.
  *
@@ -58,6 +60,10 @@ typedef void en_intervals_kernel(const en_selection_plan *plan, const void *scor
                                  const en_score_range *ranges, const double *noise, const double *reach, int64_t *lower,
                                  double *upper, size_t rows, size_t candidates);
 
+/* Responses among the categories of the data, as values of 8 or 16 bits: response_kernels.h. */
+typedef void en_respond_kernel(const en_domain *domain, const en_response *plan, const uint64_t *words,
+                               const int64_t *codes, void *reports, size_t n);
+
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
@@ -67,6 +73,15 @@ typedef struct {
     void (*widen)(const float *x, double *wide, size_t n);
     void (*narrow)(const double *wide, float *x, size_t n);
     void (*chacha20)(const uint8_t *key, uint32_t counter, uint64_t *words, size_t groups);
+    /* Local randomisers, coins, and what servers count: response_kernels.h. */
+    en_respond_kernel *respond8, *respond16;
+    void (*respond_hashed)(const en_domain *domain, const en_response *plan, const uint64_t *hashes,
+                           const uint64_t *words, const int64_t *codes, uint64_t *buckets, size_t n);
+    void (*flip_coins)(const en_coin *coin, const uint64_t *words, uint64_t *ones, uint64_t *undecided, size_t groups);
+    void (*set_categories)(const en_unary *plan, const uint64_t *words, const int64_t *codes, uint8_t *rows, size_t n);
+    void (*add_columns)(const uint8_t *rows, size_t stride, size_t width, size_t n, uint8_t *counters);
+    void (*add_supports)(uint32_t *place, const uint32_t *step, const int32_t *limit, size_t n, int64_t *supports,
+                         size_t categories);
     /* The elementary functions by themselves, for the tests of their bounds. */
     void (*negative_log)(const uint64_t *words, double *out, size_t n);
     void (*sincos)(const uint64_t *words, double *sine, double *cosine, size_t n);

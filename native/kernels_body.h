@@ -14,6 +14,7 @@
 #include "grid.h"
 #include "kernels.h"
 #include "laplace.h"
+#include "response_kernels.h"
 #include "selection_kernels.h"
 
 /* First noise, then rounding: noise[i] in grid units, and room[i], the part of 1/2 that lane i's window leaves free. */
@@ -185,6 +186,13 @@ const en_kernels EN_NAME(en_kernels) = {
     .widen = widen,
     .narrow = narrow,
     .chacha20 = en_chacha20,
+    .respond8 = respond8,
+    .respond16 = respond16,
+    .respond_hashed = respond_hashed,
+    .flip_coins = flip_coins,
+    .set_categories = set_categories,
+    .add_columns = add_columns,
+    .add_supports = add_supports,
     .negative_log = negative_log,
     .sincos = sincos,
     .sqrt = square_root,

@@ -16,18 +16,23 @@ import numpy.typing as npt
 from exactnoise import _native
 from exactnoise._native import Plan
 from exactnoise._refine import Extension
+from exactnoise.accounting.amount import Number
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._engine import release_range
 from exactnoise.mechanisms._selecting import Given, select_rows
 from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.response import LocalRandomizer
+from exactnoise.mechanisms.response.coins import binary_expansion, checked_probability, flip
 from exactnoise.mechanisms.selection import SelectionMechanism, checked_scores
 from exactnoise.mechanisms.snapping import Snapping
 
 __all__ = [
     "ambiguous_lanes",
+    "coins_from_words",
     "fixed_extension",
     "refined_rows",
     "release_from_words",
+    "respond_from_words",
     "select_from_words",
     "snapped_from_words",
     "window",
@@ -81,6 +86,51 @@ def release_from_words(
         Of x's shape, as `release` gives.
     """
     return _run(mechanism, x, words, extension or fixed_extension, simd, window_factor)[0]
+
+
+def respond_from_words(
+    mechanism: LocalRandomizer, codes: Any, words: Words, *, simd: str | None = None
+) -> npt.NDArray[Any]:
+    """Report codes with the given random words. NOT PRIVATE.
+
+    Parameters
+    ----------
+    mechanism : RandomizedResponse, SymmetricUnaryEncoding, OptimizedUnaryEncoding or LocalHashing
+    codes : array-like of int
+        As for `release`.
+    words : ndarray of uint64
+        The streams of native/response.h, one after the other; the last one may be longer than needed.
+    simd : str, optional
+        The instruction set; the one in use by default.
+
+    Returns
+    -------
+    ndarray
+        Of the shape that `release` gives.
+    """
+    lanes = read(codes)
+    values = lanes.piece(0, lanes.values.size, np.dtype(np.int64), mechanism.missing)
+    out = np.empty(lanes.values.shape + mechanism.report_shape, mechanism.report_dtype)
+    given = np.ascontiguousarray(words, np.uint64)
+    mechanism._responder(simd or _native.SIMD).release(values, out.reshape(-1).view(np.uint8), words=given)
+    return out
+
+
+def coins_from_words(
+    probability: Number,
+    n: int,
+    words: Words,
+    *,
+    extension: Extension | None = None,
+    simd: str | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Return n coins of a probability between 0 and 1 (not these) from the given words, as `respond_from_words` does.
+
+    `extension` gives what a coin takes beyond those words: (coin, j) -> the j-th further word.
+    """
+    p = checked_probability(probability)
+    coin = _native.Coin(*binary_expansion(p), simd or _native.SIMD)
+    return flip(coin, p, n, extension or fixed_extension, words=np.ascontiguousarray(words, np.uint64))
 
 
 def ambiguous_lanes(

@@ -62,6 +62,6 @@ def test_births_end_to_end(births, run, folder):
 def test_every_example_is_described():
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     scripts = [path.name for path in EXAMPLES.glob("*.py")]
-    assert len(scripts) >= 2
+    assert len(scripts) >= 6
     for name in scripts:
         assert f"[{name}]({name})" in readme

@@ -1,6 +1,8 @@
 """Make randomized_response.json: reports among k categories, to 25 digits (python randomized_response.py).
 
-Needs mpmath. The probabilities of the reports, and the delta at half the epsilon, summed over the reports.
+Needs mpmath. The probabilities of the reports; the delta at half the epsilon, summed over the reports; and the variance
+that one person adds to the unbiased estimate of a category that the person is not in, as the second moment of
+(indicator - other) / (truth - other).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ def main() -> None:
             q = [p[1], p[0], *p[2:]]
             delta = mp.fsum(max(mpf(0), x - mp.exp(mpf(epsilon) / 2) * y) for x, y in zip(p, q, strict=True))
             row = {"epsilon": epsilon, "categories": k, "truth": mp.nstr(p[0], 25), "other": mp.nstr(p[1], 25)}
-            rows.append(row | {"delta_at_half": mp.nstr(delta, 25)})
+            estimates = {1: (1 - p[1]) / (p[0] - p[1]), 0: -p[1] / (p[0] - p[1])}
+            absent = p[1] * estimates[1] ** 2 + (1 - p[1]) * estimates[0] ** 2
+            rows.append(row | {"delta_at_half": mp.nstr(delta, 25), "absent_variance": mp.nstr(absent, 25)})
     Path(__file__).with_suffix(".json").write_text(
         "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8"
     )

@@ -167,3 +167,52 @@ cdef extern from "select.h" nogil:
                         int64_t maxima[2])
     double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
                           const en_scores *part, const int64_t maxima[2], en_contender_list *list)
+
+
+cdef extern from "response_plan.h" nogil:
+    enum:
+        EN_COIN_LEVELS
+
+    ctypedef enum en_coin_end:
+        EN_ENDS_IN_LEVELS
+        EN_ENDS_IN_TAIL
+        EN_GOES_ON
+
+    ctypedef struct en_domain:
+        uint64_t categories
+        uint64_t missing
+
+    ctypedef struct en_response:
+        uint64_t choices
+
+    ctypedef struct en_coin:
+        unsigned levels
+        uint64_t bits[EN_COIN_LEVELS]
+        uint64_t tail
+        en_coin_end end
+
+    ctypedef struct en_unary:
+        en_domain domain
+        uint64_t keep
+        size_t bytes
+        en_coin coin
+
+
+cdef extern from "response.h" nogil:
+    enum:
+        EN_REPORT_BLOCK
+        EN_COIN_GROUPS
+        EN_HASH_BYTES
+
+    void en_response_init(en_response *plan, uint64_t choices, uint64_t other)
+    en_status en_respond(const en_domain *domain, const en_response *plan, const en_kernels *kernels,
+                         en_randomness randomness, const int64_t *codes, void *reports, size_t n)
+    en_status en_respond_hashed(const en_domain *domain, const en_response *plan, const en_kernels *kernels,
+                                en_randomness randomness, const int64_t *codes, uint8_t *reports, size_t n)
+    en_status en_respond_unary(const en_unary *plan, const en_kernels *kernels, en_randomness randomness,
+                               size_t *spare, const int64_t *codes, uint8_t *reports, size_t n)
+    en_status en_coins(const en_coin *coin, const en_kernels *kernels, en_randomness randomness, size_t *spare,
+                       uint8_t *ones, uint8_t *undecided, size_t bytes)
+    void en_count_columns(const en_kernels *kernels, const uint8_t *rows, size_t bytes, size_t n, int64_t *counts)
+    void en_count_supports(const en_kernels *kernels, const uint8_t *reports, size_t n, uint32_t buckets,
+                           int64_t *supports, size_t categories)

@@ -64,5 +64,6 @@ def entropy_source():
 # One file a sampler family; all of them are this module.
 include "additive.pxi"
 include "clip.pxi"
+include "response.pxi"
 include "elementary.pxi"
 include "selection.pxi"

@@ -8,8 +8,11 @@ from exactnoise._native.engine import (
     CONTENDER_BYTES,
     GROUP_WORDS,
     PENDING_BYTES,
+    Coin,
     Plan,
+    Response,
     Selection,
+    UnaryResponse,
     chacha20_words,
     fill_entropy,
     simd_available,
@@ -40,6 +43,12 @@ _ANSWERS = {
     "gaussian": [13.3125, 9.9375, 11.25, 10.0, 9.9375, 9.875],
     "discrete-laplace": [97, 10, 23, -347, 2, -13],
 }
+# Reports of category 7 with the same words: among 300, by a hash function, and as 60 bits.
+_REPORTS = (
+    "07002a0182000700b9004600",
+    "efcdab896745230105001032547698badcfe030001000000000000700300",
+    "90005000888ad802",
+)
 _DISCRETE_OFFSET = -0.007811228765283571
 # Who is selected of two candidates with scores 0, 1 and 2, 3 and 0, 1 at a scale of 16.
 _SELECTED = {"exponential": [1, 0, 0], "permute-and-flip": [0, 1, 1]}
@@ -57,6 +66,7 @@ def self_check() -> dict[str, bool]:
     return {
         "chacha20": all(_rfc_block(simd) == _RFC_BLOCK for simd in sets),
         "entropy": _entropy_moves(),
+        "local reports": all(_reported(simd) == _REPORTS for simd in sets),
         **{family: all(_released(family, simd) == answers for simd in sets) for family, answers in _ANSWERS.items()},
         **{family: all(_selected(family, simd) == answers for simd in sets) for family, answers in _SELECTED.items()},
     }
@@ -89,3 +99,18 @@ def _selected(family: str, simd: str) -> list[int]:
     plan = Selection(family, "float64", 16.0, simd)
     plan.select(scores, None, 2, out, bytearray(CONTENDER_BYTES), words=_WORDS)
     return list(out.tolist())
+
+
+def _reported(simd: str) -> tuple[str, ...]:
+    others = (2**64 // 301, 2**64 // 8)
+    responses = (
+        (Response(300, 0, 300, others[0], False, simd), 6, 2, _WORDS),
+        (Response(300, 0, 7, others[1], True, simd), 3, 10, _WORDS),
+        (UnaryResponse(60, 0, 2**63, Coin(8, 0x4C, 0x500, "tail", simd)), 1, 8, np.tile(_WORDS, 2)),
+    )
+    reports = []
+    for response, n, size, words in responses:
+        out = bytearray(n * size)
+        response.release(np.full(n, 7, np.int64), out, words=words)
+        reports.append(out.hex())
+    return tuple(reports)

@@ -5,6 +5,13 @@ from exactnoise.mechanisms.clip import clip_l1, clip_l2
 from exactnoise.mechanisms.discrete_gaussian import DiscreteGaussian
 from exactnoise.mechanisms.gaussian import Gaussian
 from exactnoise.mechanisms.laplace import DiscreteLaplace, Laplace
+from exactnoise.mechanisms.response import (
+    LocalHashing,
+    LocalRandomizer,
+    OptimizedUnaryEncoding,
+    RandomizedResponse,
+    SymmetricUnaryEncoding,
+)
 from exactnoise.mechanisms.selection import Exponential, PermuteAndFlip, SelectionMechanism
 from exactnoise.mechanisms.snapping import Snapping
 
@@ -15,10 +22,15 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
+    "LocalHashing",
+    "LocalRandomizer",
     "Mechanism",
+    "OptimizedUnaryEncoding",
     "PermuteAndFlip",
+    "RandomizedResponse",
     "SelectionMechanism",
     "Snapping",
+    "SymmetricUnaryEncoding",
     "clip_l1",
     "clip_l2",
 ]

@@ -2,9 +2,10 @@
 
     python tests/native/c/sanitize.py [--native DIRECTORY] [--driver FILE] [COMPILER ...]
 
-Builds the core with a driver (driver.c), warnings being errors, by every compiler named (gcc and clang, if found, by
-default), runs the program and compares the checksums of all compilers and instruction sets. Accesses outside of
-buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by clang.
+Builds the core with each of DRIVERS, or with the one named, warnings being errors, by every compiler named (gcc and
+clang, if found, by default), runs the programs and compares the checksums of all compilers and instruction sets.
+Accesses outside of buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by
+clang.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import compilers
 
+DRIVERS = ["driver.c", "response_driver.c", "selection_driver.c"]
 # Beyond "undefined": what the kernels must not rely on either.
 BOUNDS = "address,undefined,float-cast-overflow,float-divide-by-zero"
 SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}
@@ -26,17 +28,32 @@ SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}
 FLAGS = ["-O1", "-g", "-fno-sanitize-recover=all"]
 
 
-def sanitize(compiler: str, checks: str, native: Path, directory: Path, driver: str) -> str | None:
-    """Return the driver's checksums, or None after printing what was found."""
-    binary = directory / compiler
-    sources = [*sorted(native.glob("*.c")), compilers.TEST_SOURCES / driver]
+def sanitize(compiler: str, checks: str, native: Path, directory: Path, drivers: list[str]) -> dict[str, str] | None:
+    """Return each driver's checksums, or None after printing what was found."""
     flags = [*compilers.build_flags(), *compilers.WARNINGS, *FLAGS, f"-fsanitize={checks}", f"-I{native}"]
-    for command in ([compiler, *flags, *map(str, sources), "-lm", "-o", str(binary)], [str(binary)]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            print(f"{compiler}, {checks}:\n{done.stdout}{done.stderr}", flush=True)
+    sources = sorted(native.glob("*.c"))
+    objects = [source.with_suffix(".o").name for source in sources]
+    if run([compiler, *flags, "-c", *map(str, sources)], checks, directory) is None:
+        return None
+    outputs = {}
+    for driver in drivers:
+        link = [compiler, *flags, str(compilers.TEST_SOURCES / driver), *objects, "-lm", "-o", driver + ".run"]
+        if run(link, checks, directory) is None:
             return None
-    print(f"{compiler}, {checks}:\n{done.stdout}", flush=True)
+        output = run([f"./{driver}.run"], checks, directory)
+        if output is None:
+            return None
+        print(f"{compiler}, {checks}, {driver}:\n{output}", flush=True)
+        outputs[driver] = output
+    return outputs
+
+
+def run(command: list[str], checks: str, directory: Path) -> str | None:
+    """Return a command's output, or None after printing why it failed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    if done.returncode != 0:
+        print(f"{command[0]}, {checks}:\n{done.stdout}{done.stderr}", flush=True)
+        return None
     return done.stdout
 
 
@@ -45,8 +62,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("compilers", nargs="*", default=compilers.COMPILERS)
     parser.add_argument("--native", type=Path, default=compilers.NATIVE)
-    parser.add_argument("--driver", default="driver.c")
+    parser.add_argument("--driver", choices=DRIVERS)
     args = parser.parse_args()
+    drivers = [args.driver] if args.driver else DRIVERS
     if not args.compilers:
         print("no C compiler found")
         return 1
@@ -54,11 +72,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         for compiler in args.compilers:
             for checks in SANITIZERS[compiler]:
-                output = sanitize(compiler, checks, args.native, Path(directory), args.driver)
-                if output is None:
+                outputs = sanitize(compiler, checks, args.native.resolve(), Path(directory), drivers)
+                if outputs is None:
                     return 1
-                sums.update(line.split()[-1] for line in output.splitlines())
-    return 0 if len(sums) == 1 else 1
+                sums.update((driver, line.split()[-1]) for driver in drivers for line in outputs[driver].splitlines())
+    return 0 if len(sums) == len(drivers) else 1
 
 
 if __name__ == "__main__":

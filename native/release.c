@@ -126,14 +126,12 @@ static en_status propose_again(const en_plan *plan, const en_kernels *kernels, e
     if (randomness.origin == EN_FROM_WORDS && randomness.word_count / en_word_count(plan->family, range) < trials)
         trials = randomness.word_count / en_word_count(plan->family, range);
     memset(fresh->trial, 0, sizeof fresh->trial);
-    for (size_t trial = 1; trial < trials; trial++) {
-        size_t count = 0;
-        for (size_t i = 0; i < n; i++) {
-            fresh->sample[count] = (uint16_t)i; /* stays if the lane is rejected */
-            count += (size_t)en_is_rejected(scratch->slack[i]);
-        }
-        if (count == 0)
-            return EN_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        fresh->sample[count] = (uint16_t)i; /* stays if the lane is rejected */
+        count += (size_t)en_is_rejected(scratch->slack[i]);
+    }
+    for (size_t trial = 1; count > 0 && trial < trials; trial++) {
         const uint64_t *words;
         en_status status = draw_words(plan, kernels, randomness, range, start, trial, count, fresh->words, &words);
         if (status != EN_OK)
@@ -148,6 +146,12 @@ static en_status propose_again(const en_plan *plan, const en_kernels *kernels, e
             fresh->cosine[i] = fresh->sample[j < half ? j : j - half];
             pair_words(plan, words, half, j, fresh->lane_word[i]);
         }
+        size_t left = 0;
+        for (size_t j = 0; j < count; j++) {
+            fresh->sample[left] = fresh->sample[j];
+            left += (size_t)en_is_rejected(fresh->slack[j]);
+        }
+        count = left;
     }
     return EN_OK;
 }

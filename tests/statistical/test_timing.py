@@ -9,11 +9,25 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from exactnoise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    LocalHashing,
+    OptimizedUnaryEncoding,
+    PermuteAndFlip,
+    RandomizedResponse,
+    Snapping,
+    SymmetricUnaryEncoding,
+)
+from exactnoise.mechanisms.response import bernoulli
 
 pytestmark = pytest.mark.slow
 
@@ -23,11 +37,11 @@ LIMIT = 0.05
 Draw = Callable[[], tuple[int, float]]  # nanoseconds, magnitude of the noise
 
 
-def timed(mechanism, x) -> Draw:
+def timed(release: Callable[[], Any], magnitude: Callable[[Any], float]) -> Draw:
     def draw() -> tuple[int, float]:
         start = time.perf_counter_ns()
-        y = mechanism.release(x, budget=None)
-        return time.perf_counter_ns() - start, float(np.abs(y).sum())
+        y = release()
+        return time.perf_counter_ns() - start, magnitude(y)
 
     return draw
 
@@ -64,7 +78,63 @@ def test_additive_noise(name: str, size: int | None) -> None:
     mechanism = ADDITIVE[name]
     zero = 0 if mechanism._on_integers else 0.0
     x = zero if size is None else np.full(size, zero)
-    assert abs(rank_correlation(timed(mechanism, x))) < LIMIT
+    draw = timed(lambda: mechanism.release(x, budget=None), lambda y: float(np.abs(y).sum()))
+    assert abs(rank_correlation(draw)) < LIMIT
+
+
+@pytest.mark.parametrize("size", [None, 8, 100])
+def test_snapping(size: int | None) -> None:
+    mechanism = Snapping(sensitivity=1, epsilon=1, bounds=(-50, 50))
+    x = 0.0 if size is None else np.zeros(size)
+    draw = timed(lambda: mechanism.release(x, budget=None), lambda y: float(np.abs(y).sum()))
+    assert abs(rank_correlation(draw)) < LIMIT
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+def test_selection(kind: type[Exponential | PermuteAndFlip], rows: int) -> None:
+    """How far the scores of those selected are from the best ones."""
+    mechanism = kind(sensitivity=1, epsilon="0.1")
+    scores = np.tile(np.arange(16.0), (rows, 1))
+    draw = timed(lambda: mechanism.release(scores, budget=None, disjoint=True), lambda y: 15.0 * rows - float(y.sum()))
+    assert abs(rank_correlation(draw)) < LIMIT
+
+
+@pytest.mark.parametrize("size", [1, 8, 100])
+@pytest.mark.parametrize("kind", [RandomizedResponse, SymmetricUnaryEncoding, OptimizedUnaryEncoding])
+def test_local_reports(kind: type[Any], size: int) -> None:
+    """How many bits or reports are not the true ones."""
+    mechanism = kind(epsilon=1, categories=16)
+    codes = np.arange(size) % 16
+    own = np.arange(16) == codes[:, None]
+
+    def lies(reports: Any) -> float:
+        if mechanism.report_shape:
+            return float((np.unpackbits(reports, axis=1, count=16, bitorder="little") != own).sum())
+        return float((reports != codes).sum())
+
+    assert abs(rank_correlation(timed(lambda: mechanism.release(codes, budget=None), lies))) < LIMIT
+
+
+@pytest.mark.parametrize("size", [1, 8, 100])
+def test_local_hashing(size: int) -> None:
+    """How many reports do not support their person's category."""
+    mechanism = LocalHashing(epsilon=1, categories=16)
+    codes = np.full(size, 5)
+
+    def lies(reports: Any) -> float:
+        hashes = (reports["a"] * np.uint32(5) + reports["b"]) >> np.uint32(16)
+        buckets = (hashes.astype(np.uint64) * np.uint64(4)) >> np.uint64(16)
+        return float((buckets != reports["bucket"]).sum())
+
+    false = 1 - float(mechanism.truth_probability)
+    assert abs(lies(mechanism.release(np.full(10_000, 5), budget=None)) / 10_000 - false) < 0.05  # 10 deviations
+    assert abs(rank_correlation(timed(lambda: mechanism.release(codes, budget=None), lies))) < LIMIT
+
+
+@pytest.mark.parametrize("size", [1, 8, 100])
+def test_coins(size: int) -> None:
+    assert abs(rank_correlation(timed(lambda: bernoulli("1/3", size), lambda coins: float(coins.sum())))) < LIMIT
 
 
 def test_a_loop_over_coins_is_found() -> None:

@@ -94,8 +94,12 @@ KERNEL_DTYPES: dict[Form, tuple[np.dtype[Any], np.dtype[Any]]] = {
 }
 
 
-def read(x: Any) -> Lanes:
-    """Turn what a user passes into lanes.
+class _UnreadableError(Exception):
+    """What the data must be, and is not."""
+
+
+def read(x: Any, name: str = "x") -> Lanes:
+    """Turn what a user passes, as a parameter of this name, into lanes.
 
     Raises
     ------
@@ -108,9 +112,12 @@ def read(x: Any) -> Lanes:
         x = [x]
     elif isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0):
         scalar = "numpy"
-    values, missing = _columns(x)
-    if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
-        raise TypeError(f"x must be {_ACCEPTED}; got dtype {values.dtype}")
+    try:
+        values, missing = _columns(x)
+        if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
+            raise _UnreadableError(f"{_ACCEPTED}; got dtype {values.dtype}")
+    except _UnreadableError as error:
+        raise TypeError(f"{name} must be {error}") from None
     return Lanes(values.reshape(()) if scalar else values, missing, scalar)
 
 
@@ -129,19 +136,17 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not _is_buffer(x):
         return _from_list(list(x))
     if hasattr(x, "columns") or hasattr(x, "column_names"):
-        raise TypeError(
-            f"x must be one column or an array; got a table of type {type(x).__name__}: release its columns"
-        )
+        raise _UnreadableError(f"one column or an array; got a table of type {type(x).__name__}: release its columns")
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
         kind = str(getattr(x, "type", None) or getattr(x, "dtype", None)).lower()
         if not _NUMERIC.fullmatch(kind):
-            raise TypeError(f"x must be {_ACCEPTED}; got a column of type {kind}")
+            raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
         missing = np.asarray(x.is_null(), dtype=np.bool_)
         return np.asarray(x.fill_null(False if kind.startswith("bool") else 0)), missing
     if hasattr(x, "isna") and not isinstance(getattr(x, "dtype", None), np.dtype):  # pandas' own types
         numpy_dtype = getattr(x.dtype, "numpy_dtype", None)
         if not isinstance(numpy_dtype, np.dtype) or numpy_dtype.kind not in "iubf":
-            raise TypeError(f"x must be {_ACCEPTED}; got a column of type {x.dtype}")
+            raise _UnreadableError(f"{_ACCEPTED}; got a column of type {x.dtype}")
         missing = np.asarray(x.isna(), dtype=np.bool_)
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     return np.asarray(x), None
@@ -174,7 +179,7 @@ def _shape_of(x: Any) -> tuple[int, ...]:
         if not len(x):
             break
         if len(shape) > 64:
-            raise TypeError("x must be a list of numbers, or nested lists of one shape; got lists nested without end")
+            raise _UnreadableError("a list of numbers, or nested lists of one shape; got lists nested without end")
         x = x[0]
     return tuple(shape)
 
@@ -184,12 +189,12 @@ def _elements(x: Any, depth: int) -> Iterator[Any]:
         number = isinstance(x, (int, float, np.integer, np.floating, np.bool_))
         number = number and not isinstance(x, (np.longdouble, np.timedelta64))
         if not (x is None or number):
-            raise TypeError(f"x must be {_ACCEPTED}; got a list with {type(x).__name__} in it")
+            raise _UnreadableError(f"{_ACCEPTED}; got a list with {type(x).__name__} in it")
         yield x
         return
     for element in x:
         if depth > 1 and _shape_of(element) != _shape_of(x[0]):
-            raise TypeError("x must be a list of numbers, or nested lists of one shape")
+            raise _UnreadableError("a list of numbers, or nested lists of one shape")
         yield from _elements(element, depth - 1)
 
 

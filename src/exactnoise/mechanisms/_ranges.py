@@ -1,4 +1,7 @@
-"""An output written range by range, each under a ChaCha20 key of its own, and zeroed if anything goes wrong."""
+"""An output made range by range, each under a ChaCha20 key of its own, and zeroed if anything goes wrong.
+
+All keys are drawn before the first value is written. Ranges are independent, so that threads may share them out.
+"""
 
 from __future__ import annotations
 
@@ -8,53 +11,55 @@ from typing import Any
 import numpy.typing as npt
 
 from exactnoise import _native
-from exactnoise.mechanisms._engine import Randomness
+from exactnoise.mechanisms._options import Randomness
 from exactnoise.mechanisms._threads import for_each, surely
 
-__all__ = ["Write", "write_in_ranges"]
+__all__ = ["SYSTEM_WORDS", "Task", "ZeroedUnlessComplete", "run_in_ranges"]
 
-#: Writes samples start .. stop with the words of a key, or of the operating system.
-Write = Callable[[int, int, bytearray | None], None]
+#: Does samples start .. stop with the words of a key, or with those of the operating system.
+Task = Callable[[int, int, bytearray | None], None]
 
-_SYSTEM_WORDS = 32  # calls of up to so many words take them from the system, with no cipher at all
+SYSTEM_WORDS = 32  # calls of up to so many words take them from the system, with no cipher at all
 
 
-def write_in_ranges(
-    write: Write,
-    n: int,
-    size: int,
-    out: npt.NDArray[Any],
-    *,
-    words: int,
-    workers: int,
-    randomness: Randomness,
-) -> None:
-    """Write n samples in ranges of `size`; all keys are drawn first. They take about `words` words in total.
+class ZeroedUnlessComplete:
+    """Sets all of an array to 0 if the block ends by an exception of any kind: no exact value stays behind."""
+
+    def __init__(self, out: npt.NDArray[Any] | None) -> None:
+        self._out = out
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        out = self._out
+        if kind is not None and out is not None:
+            surely(lambda: out.fill(0))
+
+
+def run_in_ranges(task: Task, n: int, size: int, *, words: int, workers: int, randomness: Randomness) -> None:
+    """Do n samples in ranges of `size`. They take about `words` words in total.
 
     Raises
     ------
     BaseException
-        Whatever stops it; then all of `out` is 0.
+        Whatever stops it.
     """
     count = -(-n // size)
     keys = bytearray()
-    complete = False
     try:
-        if randomness == "chacha20" and words > _SYSTEM_WORDS:
+        if randomness == "chacha20" and words > SYSTEM_WORDS:
             keys = bytearray(_native.KEY_BYTES * count)
             _native.fill_entropy(keys)
 
-        def write_range(i: int) -> None:
+        def run(i: int) -> None:
             key = keys[_native.KEY_BYTES * i : _native.KEY_BYTES * (i + 1)] or None  # a copy that nobody else wipes
             try:
-                write(i * size, min((i + 1) * size, n), key)
+                task(i * size, min((i + 1) * size, n), key)
             finally:
                 if key:
                     key[:] = bytes(len(key))
 
-        for_each(write_range, count, workers)
-        complete = True
+        for_each(run, count, workers)
     finally:
-        if not complete:
-            surely(lambda: out.fill(0))
         surely(lambda: keys.__setitem__(slice(None), bytes(len(keys))))

@@ -18,14 +18,14 @@ from exactnoise import _native
 from exactnoise._native import CONTENDER, EXCLUDED, MISSING, Selection
 from exactnoise._refine import Extension, ScoreForm, selected
 from exactnoise.mechanisms._data import Lanes
-from exactnoise.mechanisms._engine import Randomness
+from exactnoise.mechanisms._options import Randomness
+from exactnoise.mechanisms._ranges import SYSTEM_WORDS
 from exactnoise.mechanisms._threads import for_each, surely
 
 __all__ = ["Drawn", "Given", "Scores", "select_rows"]
 
 _TILES = 400  # tiles or blocks under one key, and between two looks at pending signals
 _RECORDS = 64
-_SYSTEM_WORDS = 32  # calls of up to so many words take them from the system, with no cipher at all
 
 Words = dict[str, Any]  # key= or words= of the kernels
 
@@ -80,7 +80,7 @@ class Drawn:
 
     def __init__(self, scores: Scores, randomness: Randomness) -> None:
         self.keys = bytearray()
-        if randomness == "chacha20" and scores.rows * scores.candidates > _SYSTEM_WORDS:
+        if randomness == "chacha20" and scores.rows * scores.candidates > SYSTEM_WORDS:
             self.keys = bytearray(_native.KEY_BYTES * scores.spans)
             _native.fill_entropy(self.keys)
 

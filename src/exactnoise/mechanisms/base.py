@@ -18,7 +18,7 @@ from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, read
-from exactnoise.mechanisms._engine import Randomness
+from exactnoise.mechanisms._options import Randomness, check_out, check_randomness, check_workers
 from exactnoise.mechanisms._parameters import (
     LEAST_DELTA,
     check_budget,
@@ -303,8 +303,8 @@ class AdditiveMechanism(Mechanism):
         public replacement, infinities as the largest multiple of the granularity. The result is a function of the
         ideal mechanism's real output, so its guarantee carries over by post-processing.
         """
-        _engine.check_randomness(randomness)
-        _engine.check_workers(workers)
+        check_randomness(randomness)
+        check_workers(workers)
         check_budget(budget)
         if out is None and type(x) in (int, float, np.int64, np.float64):
             return self._release_number(x, budget, label)
@@ -315,7 +315,7 @@ class AdditiveMechanism(Mechanism):
         if out is None:
             result = np.empty(lanes.values.shape, dtype)
         else:
-            _engine.check_out(out, lanes, dtype)
+            check_out(out, lanes, dtype)
             result = np.asarray(out)  # without the ways of a subclass
         if budget is not None:
             budget.spend(self, label=label)

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise.accounting.amount import Number, exact, float_down, shown
-from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import Lanes, read
-from exactnoise.mechanisms._threads import for_each, surely
+from exactnoise.mechanisms._layout import is_plain, same_place, write
+from exactnoise.mechanisms._options import check_out, check_workers
+from exactnoise.mechanisms._ranges import ZeroedUnlessComplete
+from exactnoise.mechanisms._threads import for_each
 
 __all__ = ["clip_l1", "clip_l2"]
 
@@ -99,8 +101,8 @@ def _clipped(
     norm: Literal["l1", "l2"], rows: Any, bound: Number, out: npt.NDArray[Any] | None, workers: int
 ) -> npt.NDArray[Any]:
     limit = _checked_bound(bound)
-    _engine.check_workers(workers)
-    lanes = read(rows)
+    check_workers(workers)
+    lanes = read(rows, "rows")
     shape = lanes.values.shape
     if len(shape) not in (1, 2):
         raise ValueError(f"rows must be a vector or a matrix, an array of one or two dimensions; got shape {shape}")
@@ -109,7 +111,7 @@ def _clipped(
     if out is None:
         result = np.empty(shape, dtype)
     else:
-        _engine.check_out(out, lanes, dtype)
+        check_out(out, lanes, dtype)
         result = np.asarray(out)  # without the ways of a subclass
     if result.size:
         _clip_lanes(norm, lanes, result, dtype, limit, int(workers))
@@ -122,11 +124,10 @@ def _clip_lanes(
     """Write the clipped rows of `lanes` to `out`; if anything at all goes wrong, `out` is zeroed."""
     columns = out.shape[-1]
     simd = _native.SIMD
-    complete = False
-    try:
-        if np.may_share_memory(lanes.values, out) and not _engine._same_place(lanes.values, out):
+    with ZeroedUnlessComplete(out):
+        if np.may_share_memory(lanes.values, out) and not same_place(lanes.values, out):
             lanes = Lanes(lanes.values.copy(), lanes.missing, None)
-        plain = lanes.missing is None and _engine._is_plain(lanes.values, dtype) and _engine._is_plain(out, dtype)
+        plain = lanes.missing is None and is_plain(lanes.values, dtype) and is_plain(out, dtype)
         size = max(1, _RANGE // columns) * columns
 
         def clip(i: int) -> None:
@@ -138,15 +139,11 @@ def _clip_lanes(
             staged = lanes.piece(start, stop, dtype, 0.0)
             try:
                 _native.clip_rows(norm, staged, staged, columns, bound, float32=dtype.itemsize == 4, simd=simd)
-                _engine._write(out, start, stop, staged)
+                write(out, start, stop, staged)
             finally:
                 staged.fill(0)
 
         for_each(clip, -(-out.size // size), workers)
-        complete = True
-    finally:
-        if not complete:
-            surely(lambda: out.fill(0))
 
 
 def _checked_bound(bound: Number) -> float:

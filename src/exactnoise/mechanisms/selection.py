@@ -17,15 +17,14 @@ from exactnoise._refine import ScoreForm, SelectionFamily, fresh_extension
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact
 from exactnoise.accounting.loss import ExponentialLoss
-from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import read
-from exactnoise.mechanisms._engine import Randomness
 from exactnoise.mechanisms._odds import (
     exponential_odds,
     exponential_outside,
     permute_and_flip_odds,
     permute_and_flip_outside,
 )
+from exactnoise.mechanisms._options import Randomness, check_randomness, check_workers
 from exactnoise.mechanisms._parameters import (
     check_budget,
     checked_alpha,
@@ -33,6 +32,7 @@ from exactnoise.mechanisms._parameters import (
     least_epsilon,
     scale_above,
 )
+from exactnoise.mechanisms._ranges import ZeroedUnlessComplete
 from exactnoise.mechanisms._selecting import Drawn, Scores, select_rows
 from exactnoise.mechanisms.base import Mechanism
 
@@ -138,8 +138,8 @@ class SelectionMechanism(Mechanism):
         would tell something about the data; with no finite score all count as equal. The selection is exactly that of
         the real-valued noise: near ties are decided with as many random bits as they take.
         """
-        _engine.check_randomness(randomness)
-        _engine.check_workers(workers)
+        check_randomness(randomness)
+        check_workers(workers)
         check_budget(budget)
         table, shape = checked_scores(scores, mask)
         if not isinstance(disjoint, bool):
@@ -155,8 +155,7 @@ class SelectionMechanism(Mechanism):
             budget.spend(self, label=label)
 
         result = np.zeros(table.rows, np.int64)
-        complete = False
-        try:
+        with ZeroedUnlessComplete(out):
             words = Drawn(table, randomness)
             try:
                 select_rows(self._plan(table.form), table, result, words, fresh_extension, workers=int(workers))
@@ -164,10 +163,6 @@ class SelectionMechanism(Mechanism):
                 words.wipe()
             if out is not None:
                 np.asarray(out)[...] = result.reshape(shape)
-            complete = True
-        finally:
-            if out is not None and not complete:
-                out.fill(0)
         if out is not None:
             return out
         return result if shape else int(result[0])
@@ -411,7 +406,7 @@ class PermuteAndFlip(SelectionMechanism):
 
 def checked_scores(scores: Any, mask: npt.ArrayLike | None) -> tuple[Scores, tuple[int, ...]]:
     """The checked scores and the shape of their selections."""
-    lanes = read(scores)
+    lanes = read(scores, "scores")
     shape = lanes.values.shape
     if len(shape) not in (1, 2):
         raise ValueError(f"scores must have one score a candidate, or rows of them; got shape {shape}")

@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, decimal_context, exact, float_down, float_up, shown, text
-from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
-from exactnoise.mechanisms._engine import Randomness
+from exactnoise.mechanisms._options import Randomness, check_out, check_randomness, check_workers
 from exactnoise.mechanisms._parameters import (
     check_budget,
     checked_alpha,
@@ -25,6 +24,7 @@ from exactnoise.mechanisms._parameters import (
     least_epsilon,
     scale_above,
 )
+from exactnoise.mechanisms._ranges import ZeroedUnlessComplete
 from exactnoise.mechanisms._threads import surely
 from exactnoise.mechanisms.base import Mechanism
 from exactnoise.mechanisms.laplace import Laplace
@@ -281,8 +281,8 @@ class Snapping(Mechanism):
         No value in `x` raises, warns or changes the result's type. NaN and missing values count as the mechanism's
         public replacement, infinities as the bounds. The clamped data is a copy, which is wiped.
         """
-        _engine.check_randomness(randomness)
-        _engine.check_workers(workers)
+        check_randomness(randomness)
+        check_workers(workers)
         check_budget(budget)
         if out is None and type(x) in (int, float, np.int64, np.float64):
             return self._release_number(x, budget, label)
@@ -295,7 +295,7 @@ class Snapping(Mechanism):
         if out is None:
             result = np.empty(lanes.values.shape, dtype)
         else:
-            _engine.check_out(out, lanes, dtype)
+            check_out(out, lanes, dtype)
             result = np.asarray(out)  # without the ways of a subclass
         if budget is not None:
             budget.spend(self, label=label)
@@ -305,16 +305,13 @@ class Snapping(Mechanism):
             for copy in copies:
                 copy.fill(0)
 
-        complete = False
-        try:
-            copies.append(self._clamped(lanes, x_dtype, before))
-            self._noise.release(copies[0], budget=None, out=result, workers=workers, randomness=randomness)
-            np.clip(result, *after, out=result)
-            complete = True
-        finally:
-            if not complete:
-                surely(lambda: result.fill(0))
-            surely(wipe)
+        with ZeroedUnlessComplete(result):
+            try:
+                copies.append(self._clamped(lanes, x_dtype, before))
+                self._noise.release(copies[0], budget=None, out=result, workers=workers, randomness=randomness)
+                np.clip(result, *after, out=result)
+            finally:
+                surely(wipe)
         if out is None and lanes.scalar:
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out

@@ -26,14 +26,13 @@ from exactnoise import _native
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.convert import checked_whole
-from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import Lanes, read
-from exactnoise.mechanisms._engine import Randomness
-from exactnoise.mechanisms._parameters import check_budget, least_epsilon
-from exactnoise.mechanisms._ranges import write_in_ranges
+from exactnoise.mechanisms._options import Randomness, check_randomness, check_workers
+from exactnoise.mechanisms._parameters import check_budget, least_epsilon, normal_quantile
+from exactnoise.mechanisms._ranges import ZeroedUnlessComplete, run_in_ranges
 from exactnoise.mechanisms.base import Mechanism
 from exactnoise.mechanisms.response.dyadic import LEAST_EPSILON, checked_epsilon
-from exactnoise.mechanisms.response.estimate import Estimate, Floats, Tally, normal_quantile
+from exactnoise.mechanisms.response.estimate import Estimate, Floats, Tally
 
 __all__ = ["MOST_CATEGORIES", "LocalRandomizer", "Responder"]
 
@@ -165,8 +164,8 @@ class LocalRandomizer(Mechanism):
         -----
         No value in `x` raises, warns, or changes dtype, shape or timing. How many reports there are is public.
         """
-        _engine.check_randomness(randomness)
-        _engine.check_workers(workers)
+        check_randomness(randomness)
+        check_workers(workers)
         check_budget(budget)
         lanes = read(x)
         if not lanes.is_integer:
@@ -202,6 +201,12 @@ class LocalRandomizer(Mechanism):
         self, responder: Responder, lanes: Lanes, reports: npt.NDArray[Any], workers: int, randomness: Randomness
     ) -> None:
         written = reports.reshape(-1).view(np.uint8)
+        with ZeroedUnlessComplete(written):
+            self._write_to(responder, lanes, written, workers, randomness)
+
+    def _write_to(
+        self, responder: Responder, lanes: Lanes, written: Bytes, workers: int, randomness: Randomness
+    ) -> None:
         if np.may_share_memory(lanes.values, written):
             lanes = Lanes(lanes.values.copy(), lanes.missing, lanes.scalar)
         values = lanes.values
@@ -223,7 +228,7 @@ class LocalRandomizer(Mechanism):
 
         size = max(1, min(_DIRECT_RANGE if direct else _STAGED_RANGE, _RANGE_BYTES // width))
         words = n * self._words_a_report
-        write_in_ranges(write, n, size, written, words=words, workers=workers, randomness=randomness)
+        run_in_ranges(write, n, size, words=words, workers=workers, randomness=randomness)
 
     def tally(self, reports: npt.ArrayLike) -> Tally:
         """Count which categories reports support: the part of an estimate that can be added up.

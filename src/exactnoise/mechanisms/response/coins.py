@@ -19,9 +19,8 @@ from exactnoise import _native
 from exactnoise._refine import Extension, fresh_extension
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.convert import checked_whole
-from exactnoise.mechanisms import _engine
-from exactnoise.mechanisms._engine import Randomness
-from exactnoise.mechanisms._ranges import write_in_ranges
+from exactnoise.mechanisms._options import Randomness, check_randomness, check_workers
+from exactnoise.mechanisms._ranges import run_in_ranges
 
 __all__ = ["bernoulli", "binary_expansion", "checked_probability", "flip"]
 
@@ -68,8 +67,8 @@ def bernoulli(probability: Number, n: SupportsIndex, *, randomness: Randomness =
     """
     p = checked_probability(probability)
     count = checked_whole(n, "n", least=0)
-    _engine.check_randomness(randomness)
-    _engine.check_workers(workers)
+    check_randomness(randomness)
+    check_workers(workers)
     coins = np.full(count, p == 1)
     if 0 < p < 1:
         coin = _native.Coin(*binary_expansion(p), _native.SIMD)
@@ -78,7 +77,7 @@ def bernoulli(probability: Number, n: SupportsIndex, *, randomness: Randomness =
             coins[start:stop] = flip(coin, p, stop - start, fresh_extension(), key=key)
 
         words = -(-count * _native.COIN_LEVELS // _WORD)
-        write_in_ranges(write, count, _RANGE, coins, words=words, workers=int(workers), randomness=randomness)
+        run_in_ranges(write, count, _RANGE, words=words, workers=int(workers), randomness=randomness)
     return coins
 
 

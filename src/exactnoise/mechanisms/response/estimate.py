@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from exactnoise.mechanisms._parameters import checked_alpha
+from exactnoise.mechanisms._parameters import normal_quantile
 
 if TYPE_CHECKING:
     from exactnoise.mechanisms.response.base import LocalRandomizer
 
-__all__ = ["Estimate", "Floats", "Tally", "normal_quantile"]
+__all__ = ["Estimate", "Floats", "Tally"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -134,10 +134,3 @@ class Estimate:
         """
         reach = normal_quantile(alpha) * self.std_error
         return self.counts - reach, self.counts + reach
-
-
-def normal_quantile(alpha: float) -> float:
-    """The standard normal quantile at 1 - alpha / 2."""
-    from statistics import NormalDist  # slow to import
-
-    return -NormalDist().inv_cdf(checked_alpha(alpha) / 2)

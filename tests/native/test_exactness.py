@@ -127,7 +127,7 @@ def test_every_length_of_integers(kind: type[Mechanism], steps: float) -> None:
 
 
 @pytest.mark.parametrize("steps", [2.0**-30, 0.3, 1.0, 1e6, 2.0**36])
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", (Laplace, Gaussian, DiscreteLaplace))
 def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
     """Zeros, ones and their neighbours in all positions: tails, U near 1, ends of the octants."""
     edges = [0, 1, 2, 3, 4, 2**62, 2**63]
@@ -139,8 +139,6 @@ def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
         block = slice(start, start + BLOCK // 2)
         both = np.concatenate([radius[block], angle[block]])
         x = np.zeros(both.size, np.int64 if kind in WHOLE else np.float64)
-        if kind is DiscreteGaussian and steps >= 4:
-            both = np.concatenate([both, angle[block][::-1]])
         assert_exact(in_steps(kind, steps), x, both)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 import time
 from fractions import Fraction
 
@@ -99,8 +101,9 @@ def test_tails_decrease(sigma: float) -> None:
     step = max(1, round(sigma / 3))
     tails = [discrete_gaussian_tail(sigma, k) for k in range(-step, 120 * step, step)]
     assert tails[:2] == [1.0, 1.0]
-    assert all(a > b or b <= 5e-324 or a == 1 for a, b in zip(tails, tails[1:], strict=False))
-    assert all(0 < tail <= 1 for tail in tails)
+    least = sys.float_info.min  # the smallest upper bound that is given
+    assert all(a > b or b == least or a == 1 for a, b in itertools.pairwise(tails))
+    assert all(least <= tail <= 1 for tail in tails)
     with mp.workdps(DIGITS + 10):
         k = max(1, round(2 * sigma))
         if sigma > 0.05:
@@ -120,8 +123,8 @@ def test_extreme_prices_take_a_bounded_time(epsilon: str, delta: str) -> None:
     middle = time.process_time()
     back = discrete_gaussian_epsilon(sigma, Fraction(delta))
     end = time.process_time()
-    assert back <= Fraction(epsilon)
-    assert back >= Fraction(epsilon) * (1 - Fraction(1, 10**9))
+    # No more than the rounding of sigma moves it: delta changes at a rate of about 1 with epsilon.
+    assert Fraction(epsilon) * (1 - Fraction(1, 10**9)) - Fraction(1, 10**15) <= back <= Fraction(epsilon)
     assert middle - start < 4
     assert end - middle < 10
 
@@ -129,5 +132,5 @@ def test_extreme_prices_take_a_bounded_time(epsilon: str, delta: str) -> None:
 def test_no_scale_is_large_enough() -> None:
     start = time.process_time()
     with pytest.raises(OverflowError):
-        discrete_gaussian_sigma(Fraction(1, 10**9), Fraction(1, 10**300))
+        discrete_gaussian_sigma(Fraction(1, 10**10), Fraction(1, 10**300))
     assert time.process_time() - start < 4

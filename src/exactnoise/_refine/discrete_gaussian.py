@@ -118,7 +118,8 @@ class Sums:
         correction = Fraction(0)
         enough = up.mul(low, exact(1, 32 - at.up.precision))
         rest = self._remainder(0, a)
-        for m in itertools.count(1):
+        # So many are enough for tails down to 1e-320. Farther out the bounds are wide, and still tiny.
+        for m in range(1, 64 + up.precision // 8):
             correction -= _beta(m) * derivative
             rest, last = self._remainder(2 * m, a), rest
             if rest <= enough or rest >= last:

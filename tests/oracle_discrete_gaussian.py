@@ -39,9 +39,7 @@ def discrete_gaussian(
     x: np.ndarray, words: np.ndarray, *, scale: float, block: int, set_aside: Collection[int], extension: Extension
 ) -> np.ndarray:
     """The int64 array that a discrete Gaussian release of integers must return."""
-    noise = discrete_gaussian_noise(
-        words, x.size, scale=scale, block=block, set_aside=set_aside, extension=extension
-    )
+    noise = discrete_gaussian_noise(words, x.size, scale=scale, block=block, set_aside=set_aside, extension=extension)
     ks = (int(value) + k for value, k in zip(x.ravel().tolist(), noise, strict=True))
     return Grid(1.0, np.dtype(np.int64)).values(ks).reshape(x.shape)
 
@@ -101,7 +99,9 @@ def tails(scale: float, bits: int) -> list[tuple[gmpy2.mpq, gmpy2.mpq]]:
         weights = [mpfr(1)]
         while weights[-1] > mpfr(2) ** (-bits - 100):
             weights.append(gmpy2.exp(-rate * len(weights) ** 2))
-        beyond = list(itertools.accumulate(reversed(weights[1:])))[::-1]  # sums from k on; the rest is below 2^-(bits+90)
+        beyond = list(itertools.accumulate(reversed(weights[1:])))[
+            ::-1
+        ]  # sums from k on; the rest is below 2^-(bits+90)
         total = 1 + 2 * beyond[0]
         slack = gmpy2.mpq(1, 2 ** (bits + 60))
         probabilities = [gmpy2.mpq(2 * b / total) for b in beyond]

@@ -32,7 +32,7 @@ def reference(sigma: float, k: int) -> mpf:
     if sigma < 100:
         total, j = mpf(0), k
         while True:
-            term = mp.exp(-mpf(j) ** 2 / (2 * s * s))
+            term = mp.exp(-(mpf(j) ** 2) / (2 * s * s))
             total += term
             if j > 0 and term <= total * mpf(10) ** -(DIGITS + 20):
                 return total
@@ -74,7 +74,7 @@ def test_sums(sigma: float, precision: int) -> None:
             assert_encloses(sums.tail(k), value, 2.0 ** (38 - precision))
             assert_encloses(sums.probability_beyond(k), 2 * value / total, 2.0 ** (39 - precision))
             assert_encloses(sums.tail(1 - k), total - value, 2.0 ** (38 - precision))
-            assert_encloses(sums.term(k), mp.exp(-mpf(k) ** 2 / (2 * mpf(sigma) ** 2)), 2.0 ** (20 - precision))
+            assert_encloses(sums.term(k), mp.exp(-(mpf(k) ** 2) / (2 * mpf(sigma) ** 2)), 2.0 ** (20 - precision))
 
 
 def test_control_a_bound_too_tight() -> None:

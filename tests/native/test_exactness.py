@@ -77,7 +77,9 @@ DISCRETE_FAMILIES = [
     for steps in (2.0**-30, 0.07, 0.3, 1.0, 1.7, 8.0, 1000.3, 2.0**20, 1.3 * 2.0**27, 2.0**36)
 ]
 # The discrete Gaussian looks its samples up below scale 4 and rejects some from 4 on.
-DISCRETE_GAUSSIAN_FAMILIES = DISCRETE_FAMILIES + [Family(np.int64, 1.0, steps) for steps in (3.99, 4.0, 4.01, 5.0, 50.0)]
+DISCRETE_GAUSSIAN_FAMILIES = DISCRETE_FAMILIES + [
+    Family(np.int64, 1.0, steps) for steps in (3.99, 4.0, 4.01, 5.0, 50.0)
+]
 FAMILIES = [(kind, family) for kind in REAL for family in REAL_FAMILIES]
 FAMILIES += [(DiscreteLaplace, family) for family in DISCRETE_FAMILIES]
 FAMILIES += [(DiscreteGaussian, family) for family in DISCRETE_GAUSSIAN_FAMILIES]

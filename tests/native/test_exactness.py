@@ -129,7 +129,7 @@ def test_every_length_of_integers(kind: type[Mechanism], steps: float) -> None:
 
 
 @pytest.mark.parametrize("steps", [2.0**-30, 0.3, 1.0, 1e6, 2.0**36])
-@pytest.mark.parametrize("kind", (Laplace, Gaussian, DiscreteLaplace))
+@pytest.mark.parametrize("kind", [Laplace, Gaussian, DiscreteLaplace])
 def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
     """Zeros, ones and their neighbours in all positions: tails, U near 1, ends of the octants."""
     edges = [0, 1, 2, 3, 4, 2**62, 2**63]

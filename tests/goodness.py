@@ -115,7 +115,7 @@ class Geometric(Law):
 
 
 class DiscreteGaussianLaw(Law):
-    """P(X = k) proportional to e^(-k^2 / (2 s^2)), about an integer position: by sums, or where k may be far an integral.
+    """P(X = k) proportional to e^(-k^2 / (2 s^2)), about an integer position: by sums, or by an integral.
 
     The integral from k - 1/2 on, with its first correction, is off by less than 1e-3 s^-4 of what it is.
     """

@@ -9,9 +9,8 @@
  *            number of k >= 1 with U < P(|X| >= k), and X is negative iff bit 13 is set.
  * Method     Rejection from the rounded normal. Y = K + F has density exp(-(K^2 + F^2) / (2 s^2)) exp(-K F / s^2), so
  *            that accepted proposals with K and F have exp(-(K^2 + 1/4) / (2 s^2)) e^-u / cosh u, u = K F / s^2. As
- *            e^-u + e^u = 2 cosh u, F and -F together have a density that does not depend on F. Between 0.994 (s = 4)
- *            and 1 - 1 / (12 s^2) of all proposals are accepted. Trials never see the data, so their number tells
- *            nothing. Below s = 4 inversion of the distribution function takes no more than 34 comparisons.
+ *            e^-u + e^u = 2 cosh u, F and -F together have a density that does not depend on F. A share of e^(-1 / (8 s^2)) of all
+ *            proposals is accepted: 0.992 at s = 4. Trials never see the data, so their number tells nothing. Below s = 4 inversion of the distribution function takes no more than 34 comparisons.
  * Error      K is decided as in gaussian.h, with the lane's window w. Let rho be the largest |Y| / s (see
  *            en_plan_init). Over the cells F moves by at most w and stays within 1/2, and |K| <= rho s + 1/2, so ln T
  *            moves by at most eta = w (rho s + 1) / s^2; V moves by 2^-33, T with it by at most 2^-33 e^(1/128)

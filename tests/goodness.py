@@ -114,6 +114,54 @@ class Geometric(Law):
         return self.position, self.ideal_variance
 
 
+class DiscreteGaussianLaw(Law):
+    """P(X = k) proportional to e^(-k^2 / (2 s^2)), about an integer position: by sums, or by an integral.
+
+    The integral from k - 1/2 on, with its first correction, is off by less than 1e-3 s^-4 of what it is.
+    """
+
+    REACH = 9.0
+
+    @cached_property
+    def _sums(self) -> tuple[list[gmpy2.mpfr], gmpy2.mpfr]:
+        """The sums from k = 0, 1, .. on, and that over all integers."""
+        with gmpy2.context(precision=PRECISION):
+            rate = 1 / (2 * gmpy2.mpfr(self.steps) ** 2)
+            weights = [gmpy2.exp(-rate * k * k) for k in range(math.ceil(20 * self.steps) + 20)]
+            beyond = list(itertools.accumulate(reversed(weights)))[::-1]
+            return beyond, 2 * beyond[0] - 1
+
+    def cumulative(self, k: int) -> gmpy2.mpfr:
+        k -= int(self.position)
+        if k < 0:
+            return self._beyond(-k)
+        return 1 - self._beyond(k + 1)
+
+    def _beyond(self, k: int) -> gmpy2.mpfr:
+        """P(X >= k), k >= 1."""
+        if self.steps <= 1000:
+            beyond, total = self._sums
+            return beyond[k] / total if k < len(beyond) else gmpy2.mpfr(0)
+        t = (k - gmpy2.mpfr(0.5)) / self.steps
+        density = gmpy2.exp(-t * t / 2) / gmpy2.sqrt(2 * gmpy2.const_pi())
+        # Half a step's curvature: minus the derivative of the density over 24.
+        return gmpy2.erfc(t / gmpy2.sqrt(gmpy2.mpfr(2))) / 2 - t * density / (24 * gmpy2.mpfr(self.steps) ** 2)
+
+    def quantile(self, p: float) -> float:
+        return self.position + self.steps * NormalDist().inv_cdf(p)
+
+    @property
+    def ideal_variance(self) -> float:
+        if self.steps > 100:
+            return self.steps**2
+        weights = [math.exp(-((k / self.steps) ** 2) / 2) for k in range(1, math.ceil(40 * self.steps) + 2)]
+        return 2 * sum(k * k * w for k, w in enumerate(weights, 1)) / (1 + 2 * sum(weights))
+
+    @cached_property
+    def mean_and_variance(self) -> tuple[float, float]:
+        return self.position, self.ideal_variance
+
+
 def _exact(value: Fraction) -> gmpy2.mpfr:
     return gmpy2.mpfr(gmpy2.mpq(value))
 

@@ -146,11 +146,16 @@ def ambiguous_lanes(
 
 
 def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
-    """Return each sample's certified window in grid units, for a float64 (or discrete) release with these words."""
+    """Return each sample's certified window in grid units, for a float64 (or discrete) release with these words.
+
+    For discrete Gaussian noise that of Y, of the first proposals.
+    """
     plan = _plan_of(mechanism)
     fixed, reach = plan.window
-    if plan.family != "gaussian":
+    if plan.family not in ("gaussian", "discrete-gaussian"):
         return fixed + reach * _power((words >> np.uint64(14)).astype(np.float64) + 0.5, 50)
+    if plan.family == "discrete-gaussian":  # without every block's third words
+        words = _without_thirds(words)
     windows = np.empty(words.size)
     for start in range(0, words.size, _native.BLOCK):
         block = words[start : start + _native.BLOCK]
@@ -161,6 +166,12 @@ def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64
         windows[start : start + half] = fixed + reach * power * _inverse_above(root)
         windows[start + half : start + block.size] = windows[start : start + block.size - half]
     return windows
+
+
+def _without_thirds(words: Words) -> Words:
+    size = 3 * _native.BLOCK // 2
+    blocks = [words[start : start + size] for start in range(0, words.size, size)]
+    return np.concatenate([block[: 2 * (block.size // 3)] for block in blocks])
 
 
 def _plan_of(mechanism: AdditiveMechanism) -> Plan:

@@ -15,13 +15,16 @@ from support import (
     random_words,
     with_scale,
     word_count,
+    words_for,
 )
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise._native import BLOCK
+from exactnoise.testing import word_count as word_count_of
 
 REAL = (Laplace, Gaussian)
-ALL = (Laplace, Gaussian, DiscreteLaplace)
+WHOLE = (DiscreteLaplace, DiscreteGaussian)
+ALL = (*REAL, *WHOLE)
 DBL_MAX = sys.float_info.max
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 ONES = np.uint64(2**64 - 1)
@@ -73,8 +76,13 @@ DISCRETE_FAMILIES = [
     Family(np.int64, 1.0, steps)
     for steps in (2.0**-30, 0.07, 0.3, 1.0, 1.7, 8.0, 1000.3, 2.0**20, 1.3 * 2.0**27, 2.0**36)
 ]
+# The discrete Gaussian looks its samples up below scale 4 and rejects some from 4 on.
+DISCRETE_GAUSSIAN_FAMILIES = DISCRETE_FAMILIES + [
+    Family(np.int64, 1.0, steps) for steps in (3.99, 4.0, 4.01, 5.0, 50.0)
+]
 FAMILIES = [(kind, family) for kind in REAL for family in REAL_FAMILIES]
 FAMILIES += [(DiscreteLaplace, family) for family in DISCRETE_FAMILIES]
+FAMILIES += [(DiscreteGaussian, family) for family in DISCRETE_GAUSSIAN_FAMILIES]
 
 
 def _name(value: object) -> str:
@@ -88,11 +96,10 @@ def _name(value: object) -> str:
 @pytest.mark.parametrize(("kind", "family"), FAMILIES, ids=_name)
 def test_random_lanes(kind: type[Mechanism], family: Family, lanes: int) -> None:
     index = FAMILIES.index((kind, family))
-    families = len(REAL_FAMILIES) if kind in REAL else len(DISCRETE_FAMILIES)
-    count = lanes // families
+    count = lanes // sum(kind is other for other, _ in FAMILIES)
     x = family.inputs(np.random.Generator(np.random.PCG64([lanes, index])), count)
     mechanism = in_steps(kind, family.steps, family.granularity)
-    assert_exact(mechanism, x, random_words([index, lanes], word_count(kind, count)))
+    assert_exact(mechanism, x, words_for(mechanism, count, [index, lanes]))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -102,13 +109,19 @@ LENGTHS = [*range(40), BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK - 1, 3 * BLOCK, 3 
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", REAL)
 def test_every_length(kind: type[Mechanism], dtype: type) -> None:
-    if kind is DiscreteLaplace:
-        dtype = np.int64
     for length in LENGTHS:
         x = np.arange(length).astype(dtype)
         assert_exact(in_steps(kind, 7.7), x, random_words(length, word_count(kind, length)))
+
+
+@pytest.mark.parametrize("steps", [1.3, 4.2, 7.7])
+@pytest.mark.parametrize("kind", WHOLE)
+def test_every_length_of_integers(kind: type[Mechanism], steps: float) -> None:
+    mechanism = in_steps(kind, steps)
+    for length in LENGTHS:
+        assert_exact(mechanism, np.arange(length), words_for(mechanism, length, length))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -116,7 +129,7 @@ def test_every_length(kind: type[Mechanism], dtype: type) -> None:
 
 
 @pytest.mark.parametrize("steps", [2.0**-30, 0.3, 1.0, 1e6, 2.0**36])
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", [Laplace, Gaussian, DiscreteLaplace])
 def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
     """Zeros, ones and their neighbours in all positions: tails, U near 1, ends of the octants."""
     edges = [0, 1, 2, 3, 4, 2**62, 2**63]
@@ -127,7 +140,7 @@ def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
     for start in range(0, radius.size, BLOCK // 2):
         block = slice(start, start + BLOCK // 2)
         both = np.concatenate([radius[block], angle[block]])
-        x = np.zeros(both.size, np.int64 if kind is DiscreteLaplace else np.float64)
+        x = np.zeros(both.size, np.int64 if kind in WHOLE else np.float64)
         assert_exact(in_steps(kind, steps), x, both)
 
 
@@ -136,7 +149,7 @@ def test_words_at_the_ends(kind: type[Mechanism], steps: float) -> None:
 def test_constant_words(kind: type[Mechanism], word: np.uint64) -> None:
     x = np.arange(64)
     words = np.full(64, word, np.uint64)
-    assert_exact(in_steps(kind, 1.7), x if kind is DiscreteLaplace else x * 0.25, words)
+    assert_exact(in_steps(kind, 1.7), x if kind in WHOLE else x * 0.25, words)
 
 
 @pytest.mark.parametrize("zeros", [1, 2, 3, 5])
@@ -149,8 +162,8 @@ def test_tail_extends_beyond_any_word(kind: type[Mechanism], zeros: int) -> None
     def extension(lane: int, j: int) -> int:
         return 0 if j < zeros else 2**63 + lane
 
-    assert_exact(mechanism, x, np.zeros(4, np.uint64), extension)
-    assert_exact(mechanism, x, np.ones(4, np.uint64), extension)
+    for words in (np.zeros, np.ones):
+        assert_exact(mechanism, x, words(word_count_of(mechanism, 4), np.uint64), extension)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -205,7 +218,7 @@ def test_special_float32_inputs(kind: type[Mechanism], granularity: float) -> No
 
 
 INTEGER_GRIDS = [(kind, 2.0**e) for kind in REAL for e in (-20, -1, 0, 1, 20, 62)]
-INTEGER_GRIDS += [(DiscreteLaplace, 1.0)]
+INTEGER_GRIDS += [(kind, 1.0) for kind in WHOLE]
 
 
 @pytest.mark.parametrize(("kind", "granularity"), INTEGER_GRIDS)
@@ -217,7 +230,7 @@ def test_special_integers(kind: type[Mechanism], granularity: float) -> None:
     for steps in (0.4, 1.3 * 2.0**20, 2.0**36):
         mechanism = in_steps(kind, steps, granularity)
         for seed in range(4):
-            assert_exact(mechanism, x, random_words(seed, word_count(kind, x.size)))
+            assert_exact(mechanism, x, words_for(mechanism, x.size, seed))
 
 
 @pytest.mark.parametrize("nan", [0.0, -0.0, 0.3, -7.5, 1e300])

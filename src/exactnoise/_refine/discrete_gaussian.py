@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -102,7 +103,8 @@ class Sums:
         a = k - _HALF
         ends = []
         for direction, opposite in ((down, up), (up, down)):
-            root = (opposite if a >= 0 else direction).sqrt(exact(2))
+            # erfc decreases: its argument is rounded the other way.
+            root = (direction if a >= 0 else opposite).sqrt(exact(2))
             argument = opposite.div(rounded(a / self.sigma, opposite), root)
             half_root = direction.sqrt(direction.div(direction.const_pi(), exact(2)))
             ends.append(
@@ -116,7 +118,8 @@ class Sums:
         correction = Fraction(0)
         enough = up.mul(low, exact(1, 32 - at.up.precision))
         rest = self._remainder(0, a)
-        for m in itertools.count(1):
+        # So many are enough for tails down to 1e-320. Farther out the bounds are wide, and still tiny.
+        for m in range(1, 64 + up.precision // 8):
             correction -= _beta(m) * derivative
             rest, last = self._remainder(2 * m, a), rest
             if rest <= enough or rest >= last:
@@ -128,7 +131,8 @@ class Sums:
         times_low, times_high = rounded(correction, down), rounded(correction, up)
         low = down.add(low, down.mul(times_low, f_low if correction >= 0 else f_high))
         high = up.add(high, up.mul(times_high, f_high if correction >= 0 else f_low))
-        return down.sub(low, rest), up.add(high, rest)
+        # Far out the bound of the rest is larger than all the sum, which is positive.
+        return max(down.sub(low, rest), exact(0)), up.add(high, rest)
 
     def _remainder(self, n: int, a: Fraction) -> Mpfr:
         """|R| at most, with n = 2M."""
@@ -153,7 +157,8 @@ def discrete_gaussian_tail(sigma: float, k: int) -> float:
     if k <= 0:
         return 1.0
     _, high = Sums(Fraction(sigma), Directed(FIRST_PRECISION)).probability_beyond(k)
-    return min(1.0, float(Directed(53).up.plus(high)))
+    # Subnormal numbers would be rounded once more.
+    return min(1.0, max(sys.float_info.min, float(Directed(53).up.plus(high))))
 
 
 def discrete_gaussian_thresholds(sigma: float, bits: int) -> tuple[float, ...]:

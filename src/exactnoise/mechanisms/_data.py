@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,7 @@ _ACCEPTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """Data as the engine reads it.
 
     Attributes
@@ -62,7 +60,8 @@ class Lanes:
         values = _flat(self.values, start, stop)
         if values.dtype.kind == "u" and values.dtype.itemsize == 8:
             values = np.minimum(values, np.uint64(_INT64_MAX))
-        piece = np.array(values, dtype=dtype, order="C")
+        with np.errstate(all="ignore"):  # signalling NaNs
+            piece = np.array(values, dtype=dtype, order="C")
         if self.missing is not None:
             piece[_flat(self.missing, start, stop)] = np.nan if dtype.kind == "f" else _saturated(round(nan))
         return piece
@@ -78,7 +77,8 @@ class Lanes:
         dtype = np.dtype("f8" if values.dtype.kind == "f" else "i8")
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.aligned:
             return values
-        return np.array(values, dtype)
+        with np.errstate(all="ignore"):  # signalling NaNs
+            return np.array(values, dtype)
 
     def missing_piece(self, start: int, stop: int) -> npt.NDArray[np.bool_] | None:
         """Which of the samples start..stop are missing; None where none can be."""

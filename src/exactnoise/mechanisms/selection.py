@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import Selection
-from exactnoise._refine import ScoreForm, SelectionFamily, fresh_extension
+from exactnoise._refine import fresh_extension
+from exactnoise._refine.selection import ScoreForm, SelectionFamily
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact
 from exactnoise.accounting.loss import ExponentialLoss

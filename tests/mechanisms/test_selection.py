@@ -387,3 +387,22 @@ def test_signalling_nans_do_not_warn(dtype: str) -> None:
         Exponential(sensitivity=1, epsilon=1).release(scores, budget=None)
         Laplace(sensitivity=1, epsilon=1).release(scores[::-1], budget=None)
     assert not caught
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "rows", "spent"), [("add-remove", 3, 1), ("replace-one", 3, 2), ("replace-one", 1, 1)]
+)
+def test_a_replaced_person_changes_two_rows(neighbors: str, rows: int, spent: int) -> None:
+    budget = PrivacyBudget(neighbors=neighbors, unit="person", epsilon=2)
+    Exponential(sensitivity=1, epsilon=1).release(np.zeros((rows, 4)), budget=budget, disjoint=True)
+    assert budget.spent == PrivacyCost(epsilon=spent)
+
+
+def test_absurd_numbers_are_refused_in_words() -> None:
+    m = Exponential(sensitivity=1, epsilon=1)
+    for call in (lambda: m.half_width(candidates=10**400), lambda: m.probability_within(3, 10**400)):
+        with pytest.raises(ValueError, match="candidates must lie between 1 and"):
+            call()
+    with pytest.raises(TypeError, match="t must be a number"):
+        m.probability_within(np.timedelta64(3), 5)
+    assert m.probability_within(10**300, 5) == 1

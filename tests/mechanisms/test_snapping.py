@@ -442,7 +442,7 @@ class Stop:
         ((_native, "fill_entropy"), 0),
         ((Snapping, "_clamped"), 0),
         ((np, "clip"), 0),
-        ((np, "clip"), 1),
+        ((_native, "clamp"), 0),
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])

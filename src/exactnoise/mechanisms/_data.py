@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exactnoise import _native
 from exactnoise._refine import Form
 
 __all__ = ["KERNEL_DTYPES", "Lanes", "read"]
@@ -77,12 +78,24 @@ class Lanes(NamedTuple):
         dtype = np.dtype("f8" if values.dtype.kind == "f" else "i8")
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.aligned:
             return values
+        if values.dtype.kind == "f" and values.dtype.itemsize == 4:
+            return _widened(values)
         with np.errstate(all="ignore"):  # signalling NaNs
             return np.array(values, dtype)
 
     def missing_piece(self, start: int, stop: int) -> npt.NDArray[np.bool_] | None:
         """Which of the samples start..stop are missing; None where none can be."""
         return None if self.missing is None else _flat(self.missing, start, stop)
+
+
+def _widened(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """float32 as float64 by the core: NumPy would take subnormal numbers for 0 where a library sets flush-to-zero."""
+    narrow = np.ascontiguousarray(values, np.float32)
+    wide = np.empty(values.size)
+    _native.widen(narrow, wide, simd=_native.SIMD)
+    if not np.may_share_memory(narrow, values):
+        narrow.fill(0)
+    return wide
 
 
 #: The dtypes that each form reads and writes.

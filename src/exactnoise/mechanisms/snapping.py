@@ -373,14 +373,15 @@ def _numbers_within(low: Fraction, high: Fraction, dtype: np.dtype[Any]) -> tupl
     if dtype.kind == "i":
         return max(math.ceil(low), _INT64_MIN), min(math.floor(high), _INT64_MAX)
     least, most = float_up(low), float_down(high)
-    return (least, most) if dtype.itemsize == 8 else (_float32_above(least), -_float32_above(-most))
+    return (least, most) if dtype.itemsize == 8 else (_float32_above(least), 0.0 - _float32_above(-most))
 
 
 def _float32_above(value: float) -> float:
     """The smallest float32 that is not below the double."""
     with np.errstate(all="ignore"):
         nearest = np.float32(value)
-        return float(nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf)))
+        above = nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf))
+        return float(above) + 0.0  # no negative zero
 
 
 def _power_above(scale: float) -> Fraction:

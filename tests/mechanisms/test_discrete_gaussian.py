@@ -183,6 +183,20 @@ def test_one_count(epsilon, delta):
     assert delta_of(math.nextafter(scale, 0), Fraction(epsilon), (1,)) > mpq(Fraction(delta))
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "scale"),
+    [("2.95", "1e-2", 0.713), ("3.2", "1e-2", 0.684), ("6", "1e-6", 0.7635), ("3.1", "1e-6", 1.4477)],
+)
+def test_more_noise_may_be_less_private(epsilon, delta, scale):
+    """Delta does not always fall as the scale grows: the least scale is found, and it suffices."""
+    found = DiscreteGaussian(sensitivity=1, epsilon=epsilon, delta=delta).scale
+    limit = mpq(Fraction(delta))
+    assert found == pytest.approx(scale, rel=1e-3)
+    assert delta_of(found, Fraction(epsilon), (1,)) <= limit
+    assert any(delta_of(found * (1 + i / 100), Fraction(epsilon), (1,)) > limit for i in range(1, 30))
+    assert all(delta_of(found * (1 - i / 100), Fraction(epsilon), (1,)) > limit for i in range(1, 90))
+
+
 def test_more_noise_for_changes_in_several_counts():
     one, root, two = (DiscreteGaussian(sensitivity=s, epsilon=1, delta="1e-6").scale for s in (1, math.sqrt(2), 2))
     assert one < root / math.sqrt(2)
@@ -340,17 +354,19 @@ def test_splitting():
 # Accuracy
 
 
-@pytest.mark.parametrize("half_width", [0.5, 3, 50, 2000])
+@pytest.mark.parametrize("alpha", [0.05, 1e-9])
+@pytest.mark.parametrize("half_width", [0.5, 1, 3, 50, 2000])
 @pytest.mark.parametrize("sensitivity", [1, math.sqrt(2), 3])
-def test_from_accuracy(sensitivity, half_width):
+def test_from_accuracy(sensitivity, half_width, alpha):
+    accuracy = {"half_width": half_width, "alpha": alpha}
     start = time.perf_counter()
-    mechanism = DiscreteGaussian.from_accuracy(half_width=half_width, sensitivity=sensitivity, delta="1e-6")
+    mechanism = DiscreteGaussian.from_accuracy(**accuracy, sensitivity=sensitivity, delta="1e-6")
     assert time.perf_counter() - start < 5  # a fraction of a second
-    assert mechanism.half_width() <= half_width
+    assert mechanism.half_width(alpha) <= half_width
     epsilon = Decimal(mechanism.epsilon.numerator) / Decimal(mechanism.epsilon.denominator)
     cheaper = epsilon - Decimal(1).scaleb(epsilon.adjusted() - 3)
     short = DiscreteGaussian(sensitivity=sensitivity, epsilon=cheaper, delta="1e-6")
-    assert short.half_width() > half_width
+    assert short.half_width(alpha) > half_width
 
 
 @pytest.mark.parametrize("scale", [2.0**-30, 0.3, 1, 3.7, 4, 25, 1000.5])

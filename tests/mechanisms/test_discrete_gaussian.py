@@ -185,7 +185,7 @@ def test_one_count(epsilon, delta):
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "scale"),
-    [("2.95", "1e-2", 0.713), ("3.2", "1e-2", 0.684), ("6", "1e-6", 0.7635), ("3.1", "1e-6", 1.4477)],
+    [("2.95", "1e-2", 0.713), ("3.2", "1e-2", 0.6831), ("6", "1e-6", 0.7635), ("3.1", "1e-6", 1.4477)],
 )
 def test_more_noise_may_be_less_private(epsilon, delta, scale):
     """Delta does not always fall as the scale grows: the least scale is found, and it suffices."""

@@ -19,7 +19,7 @@ import pytest
 from support import ON_INTEGERS
 
 from exactnoise import DiscreteGaussian, DiscreteLaplace, EntropyError, Gaussian, Laplace, _native
-from exactnoise.mechanisms import _engine, _threads
+from exactnoise.mechanisms import _engine, _layout, _threads
 
 # Scales that leave many lanes to refinement.
 MECHANISMS = [
@@ -172,7 +172,8 @@ class NumpyWithout:
 def test_in_numpy(name, place, times, workers, monkeypatch):
     x, out = arrays(place, MECHANISMS[0])
     exception = MemoryError(name)
-    monkeypatch.setattr(_engine, "np", NumpyWithout(name, exception, times))
+    module = _layout if name == "copyto" else _engine
+    monkeypatch.setattr(module, "np", NumpyWithout(name, exception, times))
     assert_stopped(MECHANISMS[0], x, out, exception, workers)
 
 

@@ -19,8 +19,9 @@ import compilers
 import numpy as np
 import pytest
 from keystream import keystream
+from support import ON_INTEGERS
 
-from exactnoise import DiscreteLaplace, EntropyError, Gaussian, Laplace, PrivacyBudget, _native
+from exactnoise import DiscreteGaussian, DiscreteLaplace, EntropyError, Gaussian, Laplace, PrivacyBudget, _native
 from exactnoise.mechanisms import _engine
 from exactnoise.testing import release_from_words, word_count
 
@@ -30,13 +31,14 @@ MECHANISMS = [
     Laplace(sensitivity=1, scale=FINE, granularity=1),
     Gaussian(sensitivity=1, scale=FINE, granularity=1),
     DiscreteLaplace(sensitivity=1, scale=FINE),
+    DiscreteGaussian(sensitivity=1, scale=FINE),
 ]
 SIZES = [RUN, 10, 32, 33, 1000]
 on_every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 
 
 def zeros(mechanism: object, n: int) -> np.ndarray:
-    return np.zeros(n, np.int64 if isinstance(mechanism, DiscreteLaplace) else np.float64)
+    return np.zeros(n, np.int64 if isinstance(mechanism, ON_INTEGERS) else np.float64)
 
 
 def noise(mechanism: Laplace, n: int, randomness: str = "chacha20") -> np.ndarray:

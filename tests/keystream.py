@@ -6,6 +6,8 @@ which their own samples do not use. A last block that needs no more than those d
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
@@ -45,8 +47,33 @@ def _fifths(block: np.ndarray) -> np.ndarray:
 
 def keystream(key: bytes, count: int) -> np.ndarray:
     """The words of a release under a key, by the library cryptography."""
-    groups = -(-sum(drawn_by_block(count)) // GROUP_WORDS)
-    stream = Cipher(ChaCha20(key, bytes(16)), None).encryptor().update(bytes(64 * CIPHER_BLOCKS * groups))
+    return spread(_stream(key, 0, sum(drawn_by_block(count))), count)
+
+
+def trial_keystream(key: bytes, samples: int, trials: int) -> np.ndarray:
+    """The same for discrete Gaussian samples of scale 4 or more: the words of so many trials, native/release.c.
+
+    A block's third words and its fresh proposals lie in parts of the keystream of their own.
+    """
+    words = []
+    for trial, start in itertools.product(range(trials), range(0, samples, BLOCK)):
+        pairs = (min(BLOCK, samples - start) + 1) // 2
+        counter = start // BLOCK * DRAWN // GROUP_WORDS * CIPHER_BLOCKS
+        if trial == 0:
+            words += [
+                spread(_stream(key, counter, min(2 * pairs, DRAWN)), 2 * pairs),
+                _stream(key, (1 << 24) + counter, pairs),
+            ]
+        else:
+            words.append(_stream(key, (1 + trial << 24) + 2 * counter, 3 * pairs))
+    return np.concatenate(words)
+
+
+def _stream(key: bytes, counter: int, count: int) -> np.ndarray:
+    """The words from a counter of 64-byte blocks on."""
+    groups = -(-count // GROUP_WORDS)
+    cipher = Cipher(ChaCha20(key, counter.to_bytes(16, "little")), None)
+    stream = cipher.encryptor().update(bytes(64 * CIPHER_BLOCKS * groups))
     by_block = np.frombuffer(stream, "<u4").reshape(groups, CIPHER_BLOCKS, 16)
     by_word = np.ascontiguousarray(by_block.swapaxes(1, 2)).astype("=u4")
-    return spread(by_word.reshape(-1).view(np.uint64), count)
+    return by_word.reshape(-1).view(np.uint64)[:count]

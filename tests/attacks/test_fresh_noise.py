@@ -16,14 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support import Mechanism
+from support import ON_INTEGERS, Mechanism
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 
 ALL = [
     Laplace(sensitivity=1, epsilon=1),
     Gaussian(sensitivity=1, scale=1),
     DiscreteLaplace(sensitivity=1, scale=2**30),
+    DiscreteGaussian(sensitivity=1, scale=2**30),
 ]
 # Small calls read the operating system directly, larger ones expand a key.
 SIZES = [1, 2, 31, 32, 33, 1000, 5000]
@@ -31,7 +32,7 @@ SIZES = [1, 2, 31, 32, 33, 1000, 5000]
 
 def draw(mechanism: Mechanism, size: int) -> bytes:
     """Released values about 0; two samples are equal by chance with a probability of about 2^-20."""
-    dtype = np.int64 if isinstance(mechanism, DiscreteLaplace) else np.float64
+    dtype = np.int64 if isinstance(mechanism, ON_INTEGERS) else np.float64
     return mechanism.release(np.zeros(size, dtype), budget=None).tobytes()
 
 
@@ -77,7 +78,7 @@ def test_fork_from_a_thread(mechanism: Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)
 def test_worker_processes_draw_anew(mechanism: Mechanism) -> None:
-    dtype = np.int64 if isinstance(mechanism, DiscreteLaplace) else np.float64
+    dtype = np.int64 if isinstance(mechanism, ON_INTEGERS) else np.float64
     release = operator.methodcaller("release", np.zeros(8, dtype), budget=None)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         answers = [y.tobytes() for y in pool.map(release, [mechanism] * 4)]
@@ -96,7 +97,7 @@ def test_threads_share_nothing(mechanism: Mechanism) -> None:
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)
 def test_no_stretch_repeats_within_a_call(mechanism: Mechanism, workers: int) -> None:
-    dtype = np.int64 if isinstance(mechanism, DiscreteLaplace) else np.float64
+    dtype = np.int64 if isinstance(mechanism, ON_INTEGERS) else np.float64
     x = np.zeros(400_003, dtype)
     y = mechanism.release(x, budget=None, workers=workers)
     runs = np.frombuffer(y[:400_000].tobytes(), np.dtype("V32"))

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import random_words, word_count
+from support import ON_INTEGERS, words_for
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.testing import release_from_words
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "laplace.json").read_text())
 BY_ROW = {"ids": lambda row: f"{row['epsilon']}-{row['sensitivity']}"}
 LAPLACE = [row for row in VECTORS if row["mechanism"] == "laplace"]
 DISCRETE = [row for row in VECTORS if row["mechanism"] == "discrete_laplace"]
-KINDS = (Laplace, Gaussian, DiscreteLaplace)
+KINDS = (Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian)
+GAUSSIANS = (Gaussian, DiscreteGaussian)
 # z with P(|N| > z) = alpha for a standard normal N: sqrt(2) erfinv(1 - alpha) by mpmath with 60 digits.
 NORMAL = {
     0.5: 0.6744897501960817432,
@@ -112,6 +113,17 @@ SAMPLES = 200_000
 FALSE_ALARM = 1e-9
 
 
+def inside(mechanism: DiscreteLaplace | DiscreteGaussian, alpha: float) -> float:
+    """The probability that integer noise stays within its half width, by summing."""
+    terms = range(math.ceil(60 * mechanism.scale) + 2)
+    if isinstance(mechanism, DiscreteLaplace):
+        weights = [math.exp(-k / mechanism.scale) for k in terms]
+    else:
+        weights = [math.exp(-0.5 * (k / mechanism.scale) ** 2) for k in terms]
+    t = int(mechanism.half_width(alpha))
+    return (math.fsum(weights[: t + 1]) - 0.5) / (math.fsum(weights) - 0.5)
+
+
 def agrees(hits: int, trials: int, probability: float) -> bool:
     """Whether a binomial count passes Chernoff's bound, which fails with a probability below FALSE_ALARM."""
     seen = hits / trials
@@ -125,22 +137,18 @@ def agrees(hits: int, trials: int, probability: float) -> bool:
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover(kind, epsilon, alpha):
-    price = {"epsilon": epsilon, "delta": 1e-6} if kind is Gaussian else {"epsilon": epsilon}
-    mechanism = kind(sensitivity=1, **price)
+    mechanism = with_epsilon(kind, 1, epsilon)
     x = np.arange(SAMPLES) % 1000 * 7
-    words = random_words(int(1000 * alpha + 10 * epsilon), word_count(kind, SAMPLES))
+    words = words_for(mechanism, SAMPLES, int(1000 * alpha + 10 * epsilon))
     y = release_from_words(mechanism, x, words)
     low, high = mechanism.interval(y, alpha)
     hits = int(np.count_nonzero((low <= x) & (x <= high)))
-    inside = 1 - alpha
-    if kind is DiscreteLaplace:
-        q = math.exp(-epsilon)
-        inside = 1 - 2 * q ** (mechanism.half_width(alpha) + 1) / (1 + q)
-        assert inside >= 1 - alpha
-    assert agrees(hits, SAMPLES, inside)
-    if kind is not DiscreteLaplace:  # an interval that is a tenth too short is noticed
+    wanted = inside(mechanism, alpha) if kind in ON_INTEGERS else 1 - alpha
+    assert wanted >= 1 - alpha
+    assert agrees(hits, SAMPLES, wanted)
+    if kind not in ON_INTEGERS:  # an interval that is a tenth too short is noticed
         short = int(np.count_nonzero(np.abs(y - x) <= 0.9 * mechanism.half_width(alpha)))
-        assert not agrees(short, SAMPLES, inside)
+        assert not agrees(short, SAMPLES, wanted)
 
 
 # From accuracy to epsilon
@@ -151,11 +159,11 @@ UNITS = [Fraction(1), Fraction(1, 10**30), Fraction(10) ** 30]
 
 
 def from_accuracy(kind, **parameters):
-    return kind.from_accuracy(**({"delta": "1e-6"} if kind is Gaussian else {}), **parameters)
+    return kind.from_accuracy(**({"delta": "1e-6"} if kind in GAUSSIANS else {}), **parameters)
 
 
 def with_epsilon(kind, sensitivity, epsilon):
-    return kind(sensitivity=sensitivity, epsilon=epsilon, **({"delta": "1e-6"} if kind is Gaussian else {}))
+    return kind(sensitivity=sensitivity, epsilon=epsilon, **({"delta": "1e-6"} if kind in GAUSSIANS else {}))
 
 
 def one_less_in_the_fourth_digit(epsilon: Fraction) -> Fraction:
@@ -174,7 +182,7 @@ def one_less_in_the_fourth_digit(epsilon: Fraction) -> Fraction:
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_accuracy(kind, unit, sensitivity, target, alpha):
     if unit != 1:
-        if kind is DiscreteLaplace:
+        if kind in ON_INTEGERS:
             unit = Fraction(1000)
         target, sensitivity = Fraction(target) * unit, Fraction(sensitivity) * unit
     mechanism = from_accuracy(kind, half_width=target, sensitivity=sensitivity, alpha=alpha)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactnoise import DiscreteLaplace, Laplace, PrivacyBudget
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Laplace, PrivacyBudget
 
 QUIET = Laplace(sensitivity=1, scale=2.0**-30, granularity=1, nan=7)
 
@@ -154,10 +154,11 @@ def test_booleans():
 
 
 @BY_LIBRARY
-def test_discrete(column):
-    mechanism = DiscreteLaplace(sensitivity=1, scale="0.01")
+@pytest.mark.parametrize("kind", [DiscreteLaplace, DiscreteGaussian])
+def test_discrete(kind, column):
+    mechanism = kind(sensitivity=1, scale="0.01")
     assert mechanism.release(column([5, None], "i4"), budget=None).tolist() == [5, 0]
-    with pytest.raises(TypeError, match=r"^DiscreteLaplace takes integers"):
+    with pytest.raises(TypeError, match=f"^{kind.__name__} takes integers"):
         mechanism.release(column([5.0], "f8"), budget=None)
 
 

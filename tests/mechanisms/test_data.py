@@ -13,20 +13,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import Mechanism, in_steps
+from support import ON_INTEGERS, Mechanism, in_steps
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace, PrivacyBudget
+from exactnoise import Gaussian, Laplace, PrivacyBudget
 from exactnoise.mechanisms import _engine
 
 QUIET = 2.0**-30
 REAL = (Laplace, Gaussian)
-ALL = (Laplace, Gaussian, DiscreteLaplace)
+ALL = (*REAL, *ON_INTEGERS)
 INT64 = np.iinfo(np.int64)
 NAN, INF = float("nan"), float("inf")
 
 
 def quiet(kind: type[Mechanism], granularity: float = 1.0, nan: float = 0.0) -> Mechanism:
-    if kind is DiscreteLaplace:
+    if kind in ON_INTEGERS:
         return in_steps(kind, QUIET)
     scale = Fraction(QUIET) * Fraction(granularity)
     return kind(sensitivity=scale, scale=scale, granularity=granularity, nan=nan)
@@ -58,15 +58,16 @@ def test_result_dtypes(code, shape, order):
             assert y.shape == shape
             assert np.all(y == (1 if granularity <= 1 else 0))
     if code in INTEGERS:
-        y = released(quiet(DiscreteLaplace), x)
-        assert y.dtype == np.dtype("i8")
-        assert y.shape == shape
-        assert np.all(y == 1)
+        for kind in ON_INTEGERS:
+            y = released(quiet(kind), x)
+            assert y.dtype == np.dtype("i8")
+            assert y.shape == shape
+            assert np.all(y == 1)
     else:
-        with pytest.raises(
-            TypeError, match=r"^DiscreteLaplace takes integers.* use Laplace, or convert counts to int64"
-        ):
-            released(quiet(DiscreteLaplace), x)
+        for kind, other in zip(ON_INTEGERS, REAL, strict=True):
+            message = f"^{kind.__name__} takes integers.* use {other.__name__}, or convert counts to int64"
+            with pytest.raises(TypeError, match=message):
+                released(quiet(kind), x)
 
 
 @pytest.mark.parametrize("kind", REAL)
@@ -91,14 +92,15 @@ def test_scalars(kind):
             assert y == x
 
 
-def test_discrete_scalars():
-    mechanism = quiet(DiscreteLaplace)
+@pytest.mark.parametrize("kind", ON_INTEGERS)
+def test_discrete_scalars(kind):
+    mechanism = quiet(kind)
     for x, expected in [(3, int), (True, int), (np.int8(3), np.int64), (np.True_, np.int64), (np.array(3), np.int64)]:
         y = released(mechanism, x)
         assert type(y) is expected
         assert y == x
     for x in (3.0, np.float32(3), np.array(3.0), float("nan")):
-        with pytest.raises(TypeError, match=r"^DiscreteLaplace takes integers"):
+        with pytest.raises(TypeError, match=f"^{kind.__name__} takes integers"):
             released(mechanism, x)
 
 
@@ -144,7 +146,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ALL)
 def test_layouts(kind, layout, dtype):
-    if kind is DiscreteLaplace and dtype.startswith("f"):
+    if kind in ON_INTEGERS and dtype.startswith("f"):
         return
     x = LAYOUTS[layout](np.abs(BASE).astype(dtype))
     before = x.copy()
@@ -315,11 +317,12 @@ def test_lists(x, dtype, expected):
         expected = [y[0], 0]
         assert y[0] in (1, 2)
     assert y.tolist() == expected
-    if dtype == "i8":
-        assert released(quiet(DiscreteLaplace), x).tolist() == expected
-    else:
-        with pytest.raises(TypeError, match=r"^DiscreteLaplace takes integers"):
-            released(quiet(DiscreteLaplace), x)
+    for kind in ON_INTEGERS:
+        if dtype == "i8":
+            assert released(quiet(kind), x).tolist() == expected
+        else:
+            with pytest.raises(TypeError, match=f"^{kind.__name__} takes integers"):
+                released(quiet(kind), x)
 
 
 def test_missing_values_in_lists():
@@ -345,10 +348,10 @@ def test_lists_that_are_refused(x):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", ">f8", "i8", "i2", "u8", "?"])
 @pytest.mark.parametrize("kind", ALL)
 def test_masked_arrays(kind, dtype):
-    if kind is DiscreteLaplace and "f" in dtype:
+    if kind in ON_INTEGERS and "f" in dtype:
         return
     x = np.ma.array([1, 1, 0, 1], dtype=dtype, mask=[0, 1, 0, 1])
-    nan = 0 if kind is DiscreteLaplace else 9
+    nan = 0 if kind in ON_INTEGERS else 9
     y = released(quiet(kind, nan=nan), x)
     assert type(y) is np.ndarray
     assert y.tolist() == [1, nan, 0, nan]

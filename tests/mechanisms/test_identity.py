@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support import ON_INTEGERS
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 
 PRICES = {
     Laplace: [
@@ -21,6 +22,13 @@ PRICES = {
     ],
     Gaussian: [{"epsilon": "0.1", "delta": 1e-6}, {"epsilon": 20, "delta": "1/7"}, {"rho": 0.005}, {"scale": "17/3"}],
     DiscreteLaplace: [{"epsilon": 1}, {"epsilon": "1/3"}, {"scale": 0.7}, {"epsilon": 0.3, "sensitivity": 10**6}],
+    DiscreteGaussian: [
+        {"epsilon": "0.1", "delta": 1e-6},
+        {"epsilon": 20, "delta": "1/7"},
+        {"rho": 0.005},
+        {"scale": "17/3", "sensitivity": 1.5},
+        {"scale": "7/3", "sensitivity": 10**6},
+    ],
 }
 GRANULARITIES = (None, 2**-10, 1, "1/1024", Fraction(1, 2**30))
 NANS = (0, -1.5, 1e300, 0.1)
@@ -29,7 +37,7 @@ NANS = (0, -1.5, 1e300, 0.1)
 def every_mechanism():
     for kind, prices in PRICES.items():
         options = [{}]
-        if kind is not DiscreteLaplace:
+        if kind not in ON_INTEGERS:
             options = [{"granularity": g, "nan": nan} for g, nan in itertools.product(GRANULARITIES, NANS)]
         for price, option in itertools.product(prices, options):
             if "e-27" in str(price.get("sensitivity")) and option["granularity"] is not None:
@@ -51,14 +59,13 @@ def assert_same(one, other):
     for name in ("sensitivity", "scale", "granularity", "epsilon", "delta", "rho", "cost", "variance", "std"):
         assert getattr(one, name) == getattr(other, name), name
     assert one.half_width() == other.half_width()
-    x = np.ma.masked_all(3) if not isinstance(one, DiscreteLaplace) else np.ma.masked_all(3, dtype=int)
+    x = np.ma.masked_all(3, dtype=int if isinstance(one, ON_INTEGERS) else float)
     assert one.release(x, budget=None).dtype == other.release(x, budget=None).dtype
 
 
 @BY_REPR
 def test_repr_can_be_pasted_back(mechanism):
-    names = {"Laplace": Laplace, "Gaussian": Gaussian, "DiscreteLaplace": DiscreteLaplace}
-    assert_same(eval(repr(mechanism), names), mechanism)
+    assert_same(eval(repr(mechanism), {kind.__name__: kind for kind in PRICES}), mechanism)
 
 
 @BY_REPR
@@ -93,6 +100,7 @@ def test_unlike_anything_else():
     laplace = Laplace(sensitivity=1, epsilon=1)
     assert laplace != Gaussian(sensitivity=1, scale=1)
     assert laplace != DiscreteLaplace(sensitivity=1, epsilon=1)
+    assert Gaussian(sensitivity=1, scale=1) != DiscreteGaussian(sensitivity=1, scale=1)
     assert laplace != "Laplace(sensitivity=1, epsilon=1)"
     assert laplace != 1
     assert laplace is not None
@@ -108,6 +116,7 @@ def test_unlike_anything_else():
         ("Gaussian(sensitivity=1, epsilon=1, delta='1e-6')", Gaussian(sensitivity=1, epsilon=1, delta=1e-6)),
         ("Gaussian(sensitivity='0.1', rho='0.5')", Gaussian(sensitivity=0.1, rho=0.5)),
         ("DiscreteLaplace(sensitivity=1, scale='0.7')", DiscreteLaplace(sensitivity=1, scale=0.7)),
+        ("DiscreteGaussian(sensitivity='1.5', rho='1/3')", DiscreteGaussian(sensitivity=1.5, rho="1/3")),
     ],
 )  # fmt: skip
 def test_repr(shown, mechanism):
@@ -116,7 +125,13 @@ def test_repr(shown, mechanism):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [Laplace(sensitivity=1, scale=1), Gaussian(sensitivity=1, scale=1), DiscreteLaplace(sensitivity=1, scale=100)],
+    [
+        Laplace(sensitivity=1, scale=1),
+        Gaussian(sensitivity=1, scale=1),
+        DiscreteLaplace(sensitivity=1, scale=100),
+        DiscreteGaussian(sensitivity=1, scale=3),
+        DiscreteGaussian(sensitivity=1, scale=100),
+    ],
     ids=repr,
 )
 def test_copies_carry_no_randomness(mechanism):

@@ -16,15 +16,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support import ON_INTEGERS
 
-from exactnoise import DiscreteLaplace, EntropyError, Gaussian, Laplace, _native
-from exactnoise.mechanisms import _engine, _threads
+from exactnoise import DiscreteGaussian, DiscreteLaplace, EntropyError, Gaussian, Laplace, _native
+from exactnoise.mechanisms import _engine, _layout, _threads
 
 # Scales that leave many lanes to refinement.
 MECHANISMS = [
     Laplace(sensitivity=1, scale=2**30, granularity=2.0**-6),
     Gaussian(sensitivity=1, scale=2**30, granularity=2.0**-6),
     DiscreteLaplace(sensitivity=1, scale=2**36),
+    DiscreteGaussian(sensitivity=1, scale=2**36),
 ]
 BY_KIND = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 BY_WORKERS = pytest.mark.parametrize("workers", [1, 2])
@@ -56,7 +58,7 @@ def _small_ranges(monkeypatch):
 
 def arrays(place, mechanism):
     """x and out, and all the memory that out lies in."""
-    x, out = PLACES[place]("i8" if isinstance(mechanism, DiscreteLaplace) else "f8")
+    x, out = PLACES[place]("i8" if isinstance(mechanism, ON_INTEGERS) else "f8")
     assert out.all()
     return x, out
 
@@ -147,7 +149,7 @@ def test_around_the_kernels(mechanism, place, times, after, workers, monkeypatch
     monkeypatch.setattr(_engine, "_PENDING", _native.BLOCK)
     x, out = arrays(place, mechanism)
     exception = KeyboardInterrupt()
-    form = "int64" if isinstance(mechanism, DiscreteLaplace) else "float64"
+    form = "int64" if isinstance(mechanism, ON_INTEGERS) else "float64"
     monkeypatch.setitem(mechanism._plans, form, StoppingPlan(mechanism._plan(form), exception, times, after=after))
     assert_stopped(mechanism, x, out, exception, workers)
 
@@ -170,7 +172,8 @@ class NumpyWithout:
 def test_in_numpy(name, place, times, workers, monkeypatch):
     x, out = arrays(place, MECHANISMS[0])
     exception = MemoryError(name)
-    monkeypatch.setattr(_engine, "np", NumpyWithout(name, exception, times))
+    module = _layout if name == "copyto" else _engine
+    monkeypatch.setattr(module, "np", NumpyWithout(name, exception, times))
     assert_stopped(MECHANISMS[0], x, out, exception, workers)
 
 
@@ -309,7 +312,7 @@ def test_lists_of_declined_lanes_are_wiped(mechanism, failing, workers, monkeypa
         if failing == "refinement":
             monkeypatch.setattr(_engine, "refine", Raising(_engine.refine, exception, 2))
         else:
-            form = "int64" if isinstance(mechanism, DiscreteLaplace) else "float64"
+            form = "int64" if isinstance(mechanism, ON_INTEGERS) else "float64"
             plan = StoppingPlan(mechanism._plan(form), exception, 2, after=True)
             monkeypatch.setitem(mechanism._plans, form, plan)
         assert_stopped(mechanism, x, out, exception, workers)

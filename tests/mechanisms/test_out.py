@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import in_steps
+from support import ON_INTEGERS, in_steps
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace, PrivacyBudget, _native
+from exactnoise import Gaussian, Laplace, PrivacyBudget, _native
 from exactnoise.mechanisms import _engine
 
-ALL = (Laplace, Gaussian, DiscreteLaplace)
 REAL = (Laplace, Gaussian)
+ALL = (*REAL, *ON_INTEGERS)
 # Noise that rounds to 0: a release is the rounding of x.
 QUIET = {kind: in_steps(kind, 2.0**-30) for kind in ALL}
 N = 5 * _native.BLOCK + 7
@@ -39,7 +39,7 @@ def release_into(kind, x, out, workers=1):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("kind", ALL)
 def test_a_new_array(kind, workers):
-    x = numbers().astype("i8" if kind is DiscreteLaplace else "f8")
+    x = numbers().astype("i8" if kind in ON_INTEGERS else "f8")
     before = x.copy()
     release_into(kind, x, np.empty_like(x), workers)
     np.testing.assert_array_equal(x, before)
@@ -62,10 +62,11 @@ def test_in_place(kind, dtype, workers):
 
 
 @pytest.mark.parametrize("dtype", ["i8", ">i8"])
-def test_in_place_discrete(dtype):
+@pytest.mark.parametrize("kind", ON_INTEGERS)
+def test_in_place_discrete(kind, dtype):
     x = numbers().astype(dtype)
-    release_into(DiscreteLaplace, x, x)
-    release_into(DiscreteLaplace, x[::3], x[::3])
+    release_into(kind, x, x)
+    release_into(kind, x[::3], x[::3])
 
 
 @pytest.mark.parametrize("kind", REAL)

@@ -8,10 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support import ON_INTEGERS
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 
-ALL = (Laplace, Gaussian, DiscreteLaplace)
+ALL = (Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian)
+GAUSSIANS = (Gaussian, DiscreteGaussian)
 ON_GRID = (Laplace, Gaussian)
 NAN, INF = float("nan"), float("inf")
 ULP = sys.float_info.epsilon
@@ -29,6 +31,11 @@ PLACES = [
     (DiscreteLaplace, "sensitivity", {"epsilon": 1}),
     (DiscreteLaplace, "epsilon", {"sensitivity": 1}),
     (DiscreteLaplace, "scale", {"sensitivity": 1}),
+    (DiscreteGaussian, "sensitivity", {"rho": 1}),
+    (DiscreteGaussian, "epsilon", {"sensitivity": 1, "delta": 1e-6}),
+    (DiscreteGaussian, "delta", {"sensitivity": 1, "epsilon": 1}),
+    (DiscreteGaussian, "rho", {"sensitivity": 1}),
+    (DiscreteGaussian, "scale", {"sensitivity": 1}),
 ]
 PLACE_IDS = [f"{kind.__name__}-{name}" for kind, name, _ in PLACES]
 
@@ -64,10 +71,11 @@ def test_types_that_are_refused(kind, name, others, value):
     assert type(value).__name__ in str(refusal.value)
 
 
+@pytest.mark.parametrize("kind", GAUSSIANS)
 @pytest.mark.parametrize("value", [1, 1.0, 2, "1", Fraction(3, 2), 1 + ULP])
-def test_delta_is_below_one(value):
+def test_delta_is_below_one(kind, value):
     with pytest.raises(ValueError, match=r"^delta must be a positive number below 1, got "):
-        Gaussian(sensitivity=1, epsilon=1, delta=value)
+        kind(sensitivity=1, epsilon=1, delta=value)
 
 
 SAME_NUMBERS = {
@@ -82,8 +90,8 @@ SAME_NUMBERS = {
 def test_number_kinds(kind, name, others):
     """Every way to type a number means the same exact fraction."""
     for amount, spellings in SAME_NUMBERS.items():
-        unfit = amount >= 1 if name == "delta" else name == "sensitivity" and kind is DiscreteLaplace and amount < 1
-        too_large = amount == 10**30 and (kind is DiscreteLaplace or (kind is Gaussian and name == "epsilon"))
+        unfit = amount >= 1 if name == "delta" else name == "sensitivity" and kind in ON_INTEGERS and amount < 1
+        too_large = amount == 10**30 and (kind in ON_INTEGERS or (kind is Gaussian and name == "epsilon"))
         if unfit or too_large:
             continue
         expected = kind(**others, **{name: amount})
@@ -107,6 +115,7 @@ def test_discrete_sensitivity_is_whole(value):
         (Laplace, {"epsilon": 1}, "how much one person can change x in total"),
         (DiscreteLaplace, {"epsilon": 1}, "how much one person can change x in total"),
         (Gaussian, {"rho": 1}, "how much one person can change x, in the L2 norm"),
+        (DiscreteGaussian, {"rho": 1}, "how much one person can change x, in the L2 norm"),
     ],
 )
 def test_a_missing_sensitivity_is_explained(kind, price, lesson):
@@ -116,6 +125,18 @@ def test_a_missing_sensitivity_is_explained(kind, price, lesson):
     assert "1 for a count" in str(refusal.value)
 
 
+TWO_CURRENCIES = [
+    ({}, "none of them"),
+    ({"epsilon": 1}, "only part of epsilon and delta"),
+    ({"delta": 1e-6}, "only part of epsilon and delta"),
+    ({"epsilon": 1, "rho": 1}, "epsilon and delta, rho"),
+    ({"delta": 1e-6, "scale": 1}, "epsilon and delta, scale"),
+    ({"epsilon": 1, "delta": 1e-6, "rho": 1}, "epsilon and delta, rho"),
+    ({"rho": 1, "scale": 1}, "rho, scale"),
+    ({"epsilon": 1, "delta": 1e-6, "rho": 1, "scale": 1}, "epsilon and delta, rho, scale"),
+]
+
+
 @pytest.mark.parametrize(
     ("kind", "price", "got"),
     [
@@ -123,18 +144,11 @@ def test_a_missing_sensitivity_is_explained(kind, price, lesson):
         (Laplace, {"epsilon": 1, "scale": 1}, "epsilon, scale"),
         (DiscreteLaplace, {}, "none of them"),
         (DiscreteLaplace, {"epsilon": 1, "scale": 1}, "epsilon, scale"),
-        (Gaussian, {}, "none of them"),
-        (Gaussian, {"epsilon": 1}, "only part of epsilon and delta"),
-        (Gaussian, {"delta": 1e-6}, "only part of epsilon and delta"),
-        (Gaussian, {"epsilon": 1, "rho": 1}, "epsilon and delta, rho"),
-        (Gaussian, {"delta": 1e-6, "scale": 1}, "epsilon and delta, scale"),
-        (Gaussian, {"epsilon": 1, "delta": 1e-6, "rho": 1}, "epsilon and delta, rho"),
-        (Gaussian, {"rho": 1, "scale": 1}, "rho, scale"),
-        (Gaussian, {"epsilon": 1, "delta": 1e-6, "rho": 1, "scale": 1}, "epsilon and delta, rho, scale"),
+        *((kind, *case) for kind in GAUSSIANS for case in TWO_CURRENCIES),
     ],
 )
 def test_exactly_one_price(kind, price, got):
-    ways = "epsilon and delta; rho; scale" if kind is Gaussian else "epsilon; scale"
+    ways = "epsilon and delta; rho; scale" if kind in GAUSSIANS else "epsilon; scale"
     with pytest.raises(TypeError) as refusal:
         kind(sensitivity=1, **price)
     assert str(refusal.value) == f"{kind.__name__} needs exactly one of: {ways}; got {got}"
@@ -172,10 +186,11 @@ def test_too_much_noise(kind, parameters):
         kind(**parameters)
 
 
+@pytest.mark.parametrize("kind", GAUSSIANS)
 @pytest.mark.parametrize("value", [2e6, 1e300, "1e300"])
-def test_hardly_any_gaussian_noise(value):
+def test_hardly_any_gaussian_noise(kind, value):
     with pytest.raises(ValueError, match=r"^epsilon must be at most 1000000 with Gaussian noise, got ") as refusal:
-        Gaussian(sensitivity=1, epsilon=value, delta=1e-6)
+        kind(sensitivity=1, epsilon=value, delta=1e-6)
     assert repr(value) in str(refusal.value)
 
 
@@ -195,9 +210,10 @@ def test_discrete_scale(parameters):
         DiscreteLaplace(**parameters)
 
 
+@pytest.mark.parametrize("kind", ON_INTEGERS)
 @pytest.mark.parametrize("scale", [Fraction(1, 2**30), 2**36])
-def test_discrete_scale_at_its_ends(scale):
-    assert Fraction(DiscreteLaplace(sensitivity=1, scale=scale).scale) == scale
+def test_discrete_scale_at_its_ends(kind, scale):
+    assert Fraction(kind(sensitivity=1, scale=scale).scale) == scale
 
 
 # Options of the mechanisms on a grid
@@ -310,12 +326,14 @@ MECHANISMS = [
     Laplace(sensitivity=1, epsilon=1),
     Gaussian(sensitivity=1, rho=1),
     DiscreteLaplace(sensitivity=1, epsilon=1),
+    DiscreteGaussian(sensitivity=1, scale=2),
+    DiscreteGaussian(sensitivity=1, scale=5),
 ]
-BY_KIND = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+BY_KIND = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 
 
 def from_accuracy(kind, **parameters):
-    return kind.from_accuracy(**({"delta": "1e-6"} if kind is Gaussian else {}), **parameters)
+    return kind.from_accuracy(**({"delta": "1e-6"} if kind in GAUSSIANS else {}), **parameters)
 
 
 @BY_KIND
@@ -357,7 +375,7 @@ def test_any_alpha_between_0_and_1(mechanism, alpha):
 @pytest.mark.parametrize("value", [0, -1, NAN, INF, "nan", "x"], ids=repr)
 @pytest.mark.parametrize("kind", ALL)
 def test_half_width_values_that_are_refused(kind, value):
-    if kind is DiscreteLaplace and value == 0:
+    if kind in ON_INTEGERS and value == 0:
         assert from_accuracy(kind, half_width=0, sensitivity=1).half_width() == 0
         return
     with pytest.raises(ValueError, match=r"^half_width must ") as refusal:
@@ -378,8 +396,9 @@ def test_half_width_is_a_number(kind, value):
         from_accuracy(kind, half_width=value, sensitivity=1)
 
 
-def test_gaussian_accuracy_needs_a_delta():
-    with pytest.raises(TypeError, match=r"^Gaussian.from_accuracy needs delta, .* such as 1e-6"):
-        Gaussian.from_accuracy(half_width=1, sensitivity=1)
+@pytest.mark.parametrize("kind", GAUSSIANS)
+def test_gaussian_accuracy_needs_a_delta(kind):
+    with pytest.raises(TypeError, match=f"^{kind.__name__}.from_accuracy needs delta, .* such as 1e-6"):
+        kind.from_accuracy(half_width=1, sensitivity=1)
     with pytest.raises(ValueError, match=r"^delta must be a positive number below 1, got 1"):
-        Gaussian.from_accuracy(half_width=1, sensitivity=1, delta=1)
+        kind.from_accuracy(half_width=1, sensitivity=1, delta=1)

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import in_steps
+from support import ON_INTEGERS, in_steps
 
 from exactnoise import (
     BudgetExceeded,
+    DiscreteGaussian,
     DiscreteLaplace,
     EntropyError,
     Gaussian,
@@ -18,19 +19,22 @@ from exactnoise import (
     PrivacyBudget,
     PrivacyCost,
     _native,
+    testing,
 )
 from exactnoise.mechanisms import _engine
 
-ALL = (Laplace, Gaussian, DiscreteLaplace)
+ALL = (Laplace, Gaussian, *ON_INTEGERS)
 MECHANISMS = [
     Laplace(sensitivity=1, epsilon=1),
     Gaussian(sensitivity=1, epsilon=1, delta="1e-6"),
     DiscreteLaplace(sensitivity=1, epsilon=1),
+    DiscreteGaussian(sensitivity=1, epsilon=1, delta="1e-6"),
+    DiscreteGaussian(sensitivity=1, epsilon=1, delta="1e-3"),
 ]
-BY_KIND = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+BY_KIND = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 
 
-def basic_budget(epsilon=1, delta="1e-6"):
+def basic_budget(epsilon=1, delta="1e-3"):
     return PrivacyBudget(neighbors="add-remove", unit="row", epsilon=epsilon, delta=delta, method="basic")
 
 
@@ -72,8 +76,8 @@ class RecordedPlan:
 
 def with_recorded_plans(mechanism, log):
     """A new mechanism whose kernels note that they run."""
-    fresh = eval(repr(mechanism), {"Laplace": Laplace, "Gaussian": Gaussian, "DiscreteLaplace": DiscreteLaplace})
-    forms = ["int64"] if isinstance(fresh, DiscreteLaplace) else ["float64", "float32", "int64-float64"]
+    fresh = eval(repr(mechanism), {kind.__name__: kind for kind in ALL})
+    forms = ["int64"] if isinstance(fresh, ON_INTEGERS) else ["float64", "float32", "int64-float64"]
     for form in forms:
         fresh._plans[form] = RecordedPlan(fresh._plan(form), log)
     return fresh
@@ -107,7 +111,7 @@ def test_a_refusal_draws_nothing(mechanism, x, log):
     data = np.array(x, copy=True)
     with pytest.raises(BudgetExceeded):
         mechanism.release(x, budget=budget)
-    if isinstance(mechanism, DiscreteLaplace):
+    if isinstance(mechanism, ON_INTEGERS):
         with pytest.raises(BudgetExceeded):
             mechanism.release(x, budget=budget, out=out)
     assert set(log) == {"spend"}
@@ -225,7 +229,7 @@ def test_one_release_has_one_price(mechanism):
 
 @BY_KIND
 def test_labels(mechanism):
-    budget = basic_budget(epsilon=4, delta="4e-6")
+    budget = basic_budget(epsilon=4, delta="4e-3")
     for x in (3, [3]):
         mechanism.release(x, budget=budget)
         mechanism.release(x, budget=budget, label="day 2")
@@ -244,6 +248,9 @@ def test_labels(mechanism):
         (Gaussian(sensitivity=2, rho="0.1"), {"epsilon": None, "delta": 0, "rho": Fraction(1, 10)}),
         (Gaussian(sensitivity=2, scale=4), {"epsilon": None, "delta": 0, "rho": Fraction(1, 8)}),
         (DiscreteLaplace(sensitivity=2, epsilon="1/7"), {"epsilon": Fraction(1, 7), "delta": 0}),
+        (DiscreteGaussian(sensitivity=2, rho="0.1"), {"epsilon": None, "delta": 0, "rho": Fraction(1, 10)}),
+        (DiscreteGaussian(sensitivity=2, scale=4), {"epsilon": None, "delta": 0, "rho": Fraction(1, 8)}),
+        (DiscreteGaussian(sensitivity=2, scale=3), {"epsilon": None, "delta": 0, "rho": Fraction(2, 9)}),
     ],
     ids=repr,
 )
@@ -277,7 +284,7 @@ def test_keys(mechanism, n, randomness, monkeypatch):
     assert y.shape == (n,)
     if n > 32:
         assert len(np.unique(y)) > 1  # all alike: with a probability below 1e-10
-    words = n + n % 2 if isinstance(mechanism, Gaussian) else n
+    words = testing.word_count(mechanism, n)
     assert [key is None for key in keys] == [randomness == "os" or words <= 32] * (1 if n else 0)
 
 
@@ -317,7 +324,7 @@ def test_workers_draw_fresh_noise(mechanism, workers, monkeypatch):
     n = 8 * _native.BLOCK
     y = mechanism.release(np.zeros(n, dtype=int), budget=None, workers=workers).reshape(8, -1)
     assert len({row.tobytes() for row in y}) == 8
-    # The mean of |Z| / std lies within (0.5, 1) for all three; so do those of 5000 samples, but for 1e-30.
+    # The mean of |Z| / std lies within (0.5, 1) for all of them; so do those of 5000 samples, but for 1e-30.
     assert 0.5 < np.mean(np.abs(y)) / mechanism.std < 1
 
 
@@ -343,7 +350,7 @@ def test_no_entropy(mechanism, workers, monkeypatch):
     monkeypatch.setattr(_engine, "_RANGE", _native.BLOCK)
     monkeypatch.setattr(_native, "fill_entropy", no_bytes)
     x = np.arange(1, 4 * _native.BLOCK + 1)
-    out = np.full(x.shape, -7.0 if not isinstance(mechanism, DiscreteLaplace) else -7)
+    out = np.full(x.shape, -7 if isinstance(mechanism, ON_INTEGERS) else -7.0)
     with pytest.raises(EntropyError, match="no bytes"):
         mechanism.release(x, budget=None, out=out, workers=workers)
     assert set(out.tolist()) in ({-7}, {0})

@@ -13,10 +13,21 @@ from pathlib import Path
 import compilers
 import numpy as np
 import pytest
+import support
+from support import ON_INTEGERS, Mechanism
 
-from exactnoise import DiscreteLaplace, Exponential, Gaussian, Laplace, Snapping, _native, clip_l2
+from exactnoise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Snapping,
+    _native,
+    clip_l2,
+)
 from exactnoise._native import BLOCK, PENDING, Plan, simd_available
-from exactnoise.testing import release_from_words, select_from_words, snapped_from_words, word_count
+from exactnoise.testing import release_from_words, select_from_words, snapped_from_words
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="compiles C by Unix rules")
 
@@ -97,6 +108,9 @@ MECHANISMS = [
     Gaussian(sensitivity=1, scale=2.0**-1020, granularity=2.0**-1050),
     Gaussian(sensitivity=1, scale="1e300"),
     DiscreteLaplace(sensitivity=1, epsilon="0.1"),
+    DiscreteGaussian(sensitivity=1, scale=3),
+    DiscreteGaussian(sensitivity=1, scale=5),
+    DiscreteGaussian(sensitivity=1, scale=2**36),
 ]
 SPECIAL = [0.0, -0.0, 2.0**-1074, -(2.0**-1060), 1.5, 1e300, -1e308, float("inf"), float("-inf"), float("nan")]
 
@@ -104,7 +118,7 @@ SPECIAL = [0.0, -0.0, 2.0**-1074, -(2.0**-1060), 1.5, 1e300, -1e308, float("inf"
 def data(mechanism: Laplace, n: int, dtype: str) -> np.ndarray:
     values = np.random.Generator(np.random.PCG64(n)).standard_normal(n) * 10
     with np.errstate(all="ignore"):
-        if dtype.endswith("i8") or isinstance(mechanism, DiscreteLaplace):
+        if dtype.endswith("i8") or isinstance(mechanism, ON_INTEGERS):
             return values.astype("i8")
         values[: len(SPECIAL)] = SPECIAL[:n]
         if dtype.endswith("f4"):
@@ -116,7 +130,7 @@ def cases() -> Iterator[pytest.param]:
     for mechanism in MECHANISMS:
         exponent = round(np.log2(mechanism.granularity))
         for dtype in ("f8", "f4", "i8"):
-            if isinstance(mechanism, DiscreteLaplace) and dtype != "i8":
+            if isinstance(mechanism, ON_INTEGERS) and dtype != "i8":
                 continue
             if (dtype == "f4" and not -149 <= exponent <= 127) or (dtype == "i8" and exponent > 62):
                 continue
@@ -124,7 +138,7 @@ def cases() -> Iterator[pytest.param]:
 
 
 def words_for(mechanism: Laplace, n: int) -> np.ndarray:
-    words = np.random.PCG64(n).random_raw(word_count(mechanism, n))
+    words = support.words_for(mechanism, n, n)
     words[:3] = [0, 1, 2**64 - 1]
     return words
 
@@ -179,7 +193,10 @@ def fixed_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", ">f8", ">f4", "f2"])
 def test_whole_releases_give_the_same_bytes(control: Control, names: str, workers: int, dtype: str) -> None:
-    for mechanism in (Laplace(sensitivity=1, epsilon=1), Gaussian(sensitivity=1, scale=3)):
+    mechanisms = [Laplace(sensitivity=1, epsilon=1), Gaussian(sensitivity=1, scale=3)]
+    if dtype.endswith("i8"):
+        mechanisms += [DiscreteGaussian(sensitivity=1, scale=scale) for scale in (3, 5)]
+    for mechanism in mechanisms:
         x = data(mechanism, 80_000, dtype)[::2]  # strided: two ranges, so that two threads work
         want = mechanism.release(x, budget=None, workers=workers)
         with control.set(names):
@@ -216,7 +233,7 @@ def test_clipped_rows_are_the_same(control: Control, names: str, dtype: str) -> 
 # Parameters.
 
 
-def constructions() -> list[Callable[[], Laplace | Gaussian | DiscreteLaplace]]:
+def constructions() -> list[Callable[[], Mechanism]]:
     return [
         *(lambda e=e: Laplace(sensitivity=1, epsilon=e) for e in (0.1, "0.3", 1 / 3, 3, "1e-9", 7e5)),
         *(lambda s=s: Laplace(sensitivity=s, epsilon=0.7) for s in (0.1, 1e-300, 1e300, 3)),
@@ -227,19 +244,24 @@ def constructions() -> list[Callable[[], Laplace | Gaussian | DiscreteLaplace]]:
             for d in (1e-9, "1e-5", 0.3)
         ),
         *(lambda e=e: DiscreteLaplace(sensitivity=2, epsilon=e) for e in (0.1, "0.3", 5)),
+        *(lambda e=e: DiscreteGaussian(sensitivity=1, epsilon=e, delta="1e-5") for e in (0.1, "3.1", 8)),
+        *(lambda s=s: DiscreteGaussian(sensitivity=s, epsilon=2, delta="1e-5") for s in (1.5, 3**0.5, 10)),
+        *(lambda r=r: DiscreteGaussian(sensitivity=1, rho=r) for r in (0.1, "0.03", 3)),
         lambda: Laplace.from_accuracy(half_width=10, sensitivity=1),
         lambda: Gaussian.from_accuracy(half_width=10, sensitivity=1, delta="1e-6"),
         lambda: DiscreteLaplace.from_accuracy(half_width=10, sensitivity=1),
+        lambda: DiscreteGaussian.from_accuracy(half_width=3, sensitivity=1, delta="1e-6"),
     ]
 
 
-def parameters(mechanism: Laplace | Gaussian | DiscreteLaplace) -> tuple[object, ...]:
+def parameters(mechanism: Mechanism) -> tuple[object, ...]:
     return (
         mechanism.scale.hex(),
         mechanism.granularity.hex(),
         repr(mechanism),
         mechanism._steps().hex(),
         mechanism._offset().hex(),
+        mechanism._thresholds(),
         mechanism.cost,
     )
 
@@ -254,11 +276,12 @@ def test_a_scale_that_a_flush_would_turn_into_zero_is_refused(control: Control, 
 @pytest.mark.parametrize("names", HOSTILE)
 @pytest.mark.parametrize("i", range(len(constructions())))
 def test_parameters_are_the_same(control: Control, names: str, i: int) -> None:
-    from exactnoise.mechanisms import gaussian
+    from exactnoise.mechanisms import discrete_gaussian, gaussian
 
     construct = constructions()[i]
     want = parameters(construct())
     gaussian._calibrated.cache_clear()
+    discrete_gaussian._calibrated.cache_clear()
     with control.set(names):
         got = parameters(construct())
     assert got == want

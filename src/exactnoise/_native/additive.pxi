@@ -23,7 +23,7 @@ cdef class Plan:
     def __cinit__(self, str family, str form, double s, int exponent, double nan, double offset, str simd,
                   double window_factor=1.0, thresholds=()):
         cdef double table[c.EN_MOST_THRESHOLDS]
-        cdef size_t k
+        cdef Py_ssize_t k
         if not 2.0**-30 <= s <= 2.0**36:  # also what is left of it in a hostile floating-point environment
             raise ValueError(f"scale / granularity must lie between 2**-30 and 2**36, got {s!r}")
         self._kernels = kernels_named(simd)

@@ -81,7 +81,9 @@ def discrete_gaussian_sigma(epsilon: Fraction, delta: Fraction) -> float:
     Notes
     -----
     delta(sigma) = P(X > epsilon sigma^2 - 1/2) - e^epsilon P(X > epsilon sigma^2 + 1/2) (Canonne, Kamath, Steinke
-    2020, arXiv 2004.00010, Theorem 7), computed with directed rounding. It is continuous but not smooth in sigma.
+    2020, arXiv 2004.00010, Theorem 7), computed with directed rounding. It is continuous in sigma, but at small scales
+    it does not always decrease: it can have a local minimum where epsilon sigma^2 - 1/2 is a whole number. So more
+    noise can be less private, and of several ranges of sigma that delta allows the one of least noise is taken.
     """
     is_private = _privacy_test(discrete_gaussian_delta, delta)
 
@@ -94,16 +96,48 @@ def discrete_gaussian_sigma(epsilon: Fraction, delta: Fraction) -> float:
         low /= 2
     while high < _LARGEST_SIGMA and not suffices(high):
         high *= 2
-    return _least_double(suffices, low, min(high, _LARGEST_SIGMA))
+    sigma = _least_double(suffices, low, min(high, _LARGEST_SIGMA))
+    while (minimum := _minimum_below(sigma, epsilon)) > _LEAST_SIGMA and suffices(minimum):
+        low = minimum
+        while low > _LEAST_SIGMA and suffices(low):
+            low /= 2
+        sigma = _least_double(suffices, low, minimum)
+    return sigma
 
 
 def discrete_gaussian_epsilon(sigma: float, delta: Fraction) -> Fraction:
     """Return the smallest double epsilon for which discrete Gaussian noise is private for changes by 1.
 
-    The inverse of `discrete_gaussian_sigma`, on the safe side likewise.
+    Of this sigma, or of a smaller one that takes less: the inverse of `discrete_gaussian_sigma`.
     """
     is_private = _privacy_test(discrete_gaussian_delta, delta)
-    return Fraction(_least_double(lambda epsilon: is_private(Fraction(epsilon), Fraction(sigma))))
+    own = _least_double(lambda epsilon: is_private(Fraction(epsilon), Fraction(sigma)))
+    # The local minimum of delta below sigma, followed while epsilon falls and it comes nearer to sigma.
+    step = _step_below(sigma, Fraction(own))
+    if step < 0:
+        return Fraction(own)
+
+    def suffices(epsilon: float) -> bool:
+        return is_private(Fraction(epsilon), Fraction(_minimum(step, Fraction(epsilon))))
+
+    nearest = math.nextafter((step + 0.5) / sigma**2, math.inf)
+    return Fraction(_least_double(suffices, nearest, own) if nearest < own and suffices(own) else own)
+
+
+def _minimum_below(sigma: float, epsilon: Fraction) -> float:
+    """The next smaller sigma at which delta has a local minimum, or 0."""
+    step = _step_below(sigma, epsilon)
+    return _minimum(step, epsilon) if step >= 0 else 0.0
+
+
+def _step_below(sigma: float, epsilon: Fraction) -> int:
+    """The largest whole number below epsilon sigma^2 - 1/2."""
+    return math.ceil(epsilon * Fraction(sigma) ** 2 - Fraction(1, 2)) - 1
+
+
+def _minimum(step: int, epsilon: Fraction) -> float:
+    """The sigma at which epsilon sigma^2 - 1/2 is `step`."""
+    return math.sqrt((step + Fraction(1, 2)) / epsilon)
 
 
 _DeltaBounds = Callable[[Fraction, Fraction, Directed], Interval]

@@ -18,7 +18,7 @@ import sys
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, exact, fraction, rounded
+from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, exact, rounded
 
 __all__ = ["Sums", "discrete_gaussian_tail", "discrete_gaussian_thresholds"]
 
@@ -174,8 +174,10 @@ def discrete_gaussian_thresholds(sigma: float, bits: int) -> tuple[float, ...]:
 
 def _threshold(sigma: Fraction, k: int, bits: int) -> int:
     for precision in itertools.count(FIRST_PRECISION, 64):
-        ends = Sums(sigma, Directed(precision)).probability_beyond(k)
-        low, high = (int(fraction(end) * 2**bits) for end in ends)
+        at = Directed(precision)
+        ends = Sums(sigma, at).probability_beyond(k)
+        # As fractions, those of a tiny sigma would have millions of digits.
+        low, high = (int(at.down.floor(at.down.mul(end, exact(1, bits)))) for end in ends)
         if low == high:
             return low
     raise AssertionError("unreachable: the precisions do not end")

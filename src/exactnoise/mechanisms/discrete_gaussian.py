@@ -32,6 +32,7 @@ __all__ = ["DiscreteGaussian"]
 _L2 = "how much one person can change x, in the L2 norm; 1 for a count"
 _TABULATED_BELOW = 4  # native/discrete_gaussian.h
 _INDEX_BITS = 50
+_ROOT_ERROR = Fraction(1, 10**12)  # that of a rounded square root, with room to spare
 
 _calibrated = lru_cache(maxsize=256)(discrete_gaussian_sigma)
 
@@ -43,7 +44,9 @@ class DiscreteGaussian(AdditiveMechanism):
     ----------
     sensitivity : number
         How much one person can change x, in the L2 norm over all of x: at least 1. 1 for counts of which each person
-        changes one by 1, as in a histogram; sqrt(k) for k counts that each change by 1.
+        changes one by 1, as in a histogram; sqrt(k) for k counts that each change by 1. As its square is a whole
+        number, one that lies below a whole number by at most one part in 10^12 counts as that number: so math.sqrt(k)
+        may be given, which can lie below the root.
     epsilon, delta : number
         The privacy parameters of one release, both; or give `rho`, or `scale`.
     rho : number
@@ -94,22 +97,25 @@ class DiscreteGaussian(AdditiveMechanism):
         if exact_sensitivity < 1:
             raise ValueError(f"sensitivity must be at least 1: integers change by 1 or not at all, got {sensitivity!r}")
         one_price("DiscreteGaussian", {"epsilon and delta": (epsilon, delta), "rho": (rho,), "scale": (scale,)})
+        square = _whole_square(exact_sensitivity)
         price: dict[str, Fraction]
         if epsilon is not None and delta is not None:
             price = checked_gaussian_price(epsilon, delta)
-            exact_scale = _private_scale(exact_sensitivity, price["epsilon"], price["delta"])
+            exact_scale = _private_scale(square, price["epsilon"], price["delta"])
         elif rho is not None:
             price = {"rho": exact(rho, "rho")}
-            exact_scale = root_above(exact_sensitivity**2 / (2 * price["rho"]))
+            exact_scale = root_above(square / (2 * price["rho"]))
         else:
             assert scale is not None
             price = {"scale": exact(scale, "scale")}
             exact_scale = price["scale"]
         check_integer_scale("the scale", exact_scale, "Gaussian")
         self._fix_noise(exact_sensitivity, price, scale_above(exact_scale), 0, 0.0)
-        self._fix(_price=price, _family="tabulated" if self.scale < _TABULATED_BELOW else "discrete-gaussian")
+        family = "tabulated" if self.scale < _TABULATED_BELOW else "discrete-gaussian"
+        self._fix(_price=price, _square=square, _family=family)
 
     _price: dict[str, Fraction]
+    _square: Fraction
 
     @classmethod
     def _epsilon_guess(
@@ -117,16 +123,17 @@ class DiscreteGaussian(AdditiveMechanism):
     ) -> Fraction:
         assert delta is not None
         largest = _largest_scale(math.floor(half_width), alpha)
-        if sensitivity == 1:
+        square = _whole_square(sensitivity)
+        if square == 1:
             return discrete_gaussian_epsilon(largest, delta)
-        return zcdp_epsilon(shortened(sensitivity**2 / (2 * Fraction(largest) ** 2)), delta)
+        return zcdp_epsilon(shortened(square / (2 * Fraction(largest) ** 2)), delta)
 
     @cached_property
     def _cost(self) -> PrivacyCost:
         # The noise really drawn has the rounded scale, which is never below the exact one.
         scale = self._price.get("scale", Fraction(self.scale))
-        rho = self._price.get("rho", shortened(self.sensitivity**2 / (2 * scale**2)))
-        loss = DiscreteGaussianLoss(rho, 1) if self.sensitivity == 1 else StatedLoss(None, rho=rho)
+        rho = self._price.get("rho", shortened(self._square / (2 * scale**2)))
+        loss = DiscreteGaussianLoss(rho, 1) if self._square == 1 else StatedLoss(None, rho=rho)
         return PrivacyCost.of(loss, epsilon=self._price.get("epsilon"), delta=self._price.get("delta", Fraction(0)))
 
     @property
@@ -164,9 +171,16 @@ class DiscreteGaussian(AdditiveMechanism):
         return discrete_gaussian_thresholds(self.scale, _INDEX_BITS) if self._family == "tabulated" else ()
 
 
-def _private_scale(sensitivity: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
-    if sensitivity != 1:
-        return root_above(sensitivity**2 / (2 * zcdp_rho(epsilon, delta)))
+def _whole_square(sensitivity: Fraction) -> Fraction:
+    """sensitivity^2, or the whole number just above it, of which it was meant to be the root."""
+    square = sensitivity**2
+    whole = math.ceil(square)
+    return Fraction(whole) if whole - square <= square * _ROOT_ERROR else square
+
+
+def _private_scale(square: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
+    if square != 1:
+        return root_above(square / (2 * zcdp_rho(epsilon, delta)))
     try:
         return Fraction(_calibrated(epsilon, delta))
     except OverflowError:

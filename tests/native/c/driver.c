@@ -30,6 +30,11 @@ static const grid_case grids[] = {
     {EN_INT64_FLOAT64, -20}, {EN_INT64_FLOAT64, -1074}, {EN_INT64, 0},     {EN_INT64, 3},       {EN_INT64, 62},
 };
 static const double scales[] = {0x1p-30, 1.7, 0x1.4p20, 0x1p36};
+static const double discrete_gaussian_scales[] = {4.0, 5.3, 0x1p36};
+/* Of a variable that is 0, 1 or 2 in absolute value, for EN_TABULATED. */
+static const double thresholds[] = {0x1p49, 0x1p40 + 1};
+/* How often a discrete Gaussian sample can be rejected before it is declined: see release.h. */
+enum { TRIALS = 2 };
 
 /* One release, whole: the values, and the declined lanes in order. */
 typedef struct {
@@ -94,8 +99,9 @@ static void fill_data(const en_plan *plan, void *x, size_t n) {
     }
 }
 
+/* How many words are given for n samples. */
 static size_t word_count(const en_plan *plan, size_t n) {
-    return plan->family == EN_GAUSSIAN ? n + n % 2 : n;
+    return en_word_count(plan->family, n) * (plan->family == EN_DISCRETE_GAUSSIAN ? TRIALS : 1);
 }
 
 static uint64_t *make_words(word_kind kind, size_t count) {
@@ -245,18 +251,25 @@ static void check_origins(const en_plan *plan, size_t n) {
         const en_kernels *kernels;
         if (en_variant_kernels(v, &kernels) != EN_OK)
             continue;
-        uint64_t *words = words_of_key(kernels, key, word_count(plan, n));
-        released from_key =
-            release(plan, kernels, (en_randomness){EN_FROM_KEY, key, NULL, 0}, x, n, 0, lesser(n, EN_BLOCK));
-        released from_words =
-            release(plan, kernels, (en_randomness){EN_FROM_WORDS, NULL, words, word_count(plan, n)}, x, n, 1, n);
+        const en_randomness of_key = {EN_FROM_KEY, key, NULL, 0};
+        released resumed = release(plan, kernels, of_key, x, n, 0, lesser(n, EN_BLOCK));
+        released whole = release(plan, kernels, of_key, x, n, 1, n);
         released from_system = release(plan, kernels, (en_randomness){EN_FROM_SYSTEM, NULL, NULL, 0}, x, n, 1, n);
-        check_same(plan, from_key, from_words, n, "the words are not the keystream");
+        check_same(plan, resumed, whole, n, "a key gives other words when the call is resumed");
+        check_declined(plan, x, whole, n);
         check_declined(plan, x, from_system, n);
-        discard(from_key);
-        discard(from_words);
+        if (plan->family !=
+            EN_DISCRETE_GAUSSIAN) { /* whose third words and fresh proposals are elsewhere in the stream */
+            uint64_t *words = words_of_key(kernels, key, word_count(plan, n));
+            released from_words =
+                release(plan, kernels, (en_randomness){EN_FROM_WORDS, NULL, words, word_count(plan, n)}, x, n, 1, n);
+            check_same(plan, resumed, from_words, n, "the words are not the keystream");
+            discard(from_words);
+            free(words);
+        }
+        discard(resumed);
+        discard(whole);
         discard(from_system);
-        free(words);
     }
     free(key);
     free(x);
@@ -265,6 +278,8 @@ static void check_origins(const en_plan *plan, size_t n) {
 static void check_plan(en_family family, grid_case grid, double s, uint64_t *checksums) {
     en_plan plan;
     en_plan_init(&plan, family, grid.form, s, grid.exponent, 1.25, family == EN_DISCRETE_LAPLACE ? -0.05 : 0.0, 1.0);
+    if (family == EN_TABULATED)
+        en_plan_set_thresholds(&plan, thresholds, sizeof thresholds / sizeof thresholds[0]);
     static const size_t around[] = {EN_DRAWN_WORDS - 1, EN_DRAWN_WORDS, EN_DRAWN_WORDS + 1, EN_BLOCK - 1,
                                     EN_BLOCK,           EN_BLOCK + 1,   3 * EN_BLOCK,       3 * EN_BLOCK + 1};
     for (word_kind kind = RANDOM_WORDS; kind < WORD_KINDS; kind++) {
@@ -343,6 +358,9 @@ int main(void) {
         }
         check_plan(EN_DISCRETE_LAPLACE, (grid_case){EN_INT64, 0}, scales[s], checksums);
     }
+    check_plan(EN_TABULATED, (grid_case){EN_INT64, 0}, 1.7, checksums);
+    for (size_t s = 0; s < sizeof discrete_gaussian_scales / sizeof discrete_gaussian_scales[0]; s++)
+        check_plan(EN_DISCRETE_GAUSSIAN, (grid_case){EN_INT64, 0}, discrete_gaussian_scales[s], checksums);
     for (size_t n = 0; n <= LAST_SHORT; n++) {
         check_elementary(n);
         check_clip(n, checksums);

@@ -132,7 +132,7 @@ EN_INLINE int64_t en_add_saturating(int64_t i, uint64_t k) {
     uint64_t sum = a + k;
     uint64_t overflow = (a ^ sum) & (k ^ sum);
     uint64_t nearest = 0x7fffffffffffffffu + (a >> 63);
-    return (int64_t)((int64_t)overflow < 0 ? nearest : sum);
+    return (int64_t)en_pick((int)(overflow >> 63), nearest, sum);
 }
 
 /* EN_INT64: x = i g + rest with 0 <= rest < g, all in integers. */

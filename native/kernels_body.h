@@ -70,25 +70,39 @@ EN_TARGET static void discrete_gaussian_noise(const en_plan *plan, const uint64_
     }
 }
 
-/* The loop over lanes is the inner one, with a few thresholds at a time in registers. */
+/* 1 if the difference of two integers is negative: its sign. */
+EN_INLINE uint64_t en_is_below(double difference) {
+    return en_bits(difference) >> 63;
+}
+
+/* The highest bit is set if the difference is 0. */
+EN_INLINE uint64_t en_is_zero(double difference) {
+    return (en_bits(difference) - 1) & ~en_bits(difference);
+}
+
+/* The loop over lanes is the inner one, with a few thresholds at a time in registers. In integers: comparisons of doubles
+ * would be jumps where they are not vectorised, and their time would tell of the noise. */
 EN_TARGET static void tabulated_noise(const en_plan *plan, const uint64_t *EN_RESTRICT words, double *EN_RESTRICT noise,
                                       double *EN_RESTRICT room, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        noise[i] = 0;
-        room[i] = words[i] >> 14 == 0 ? -1.0 : 0.5;
+        noise[i] = 0x1p52; /* the count is in its lowest bits */
+        room[i] = en_from_bits(en_is_zero(en_from_bits(words[i] >> 14)) & EN_SIGN);
     }
     for (size_t k = 0; k < plan->thresholds; k += EN_THRESHOLD_GROUP) {
         const double a = plan->threshold[k], b = plan->threshold[k + 1];
         const double c = plan->threshold[k + 2], d = plan->threshold[k + 3];
         for (size_t i = 0; i < n; i++) {
-            double j = en_uniform50(words[i]) * 0x1p-14 - 0.5;
-            noise[i] += (j < a ? 1.0 : 0.0) + (j < b ? 1.0 : 0.0) + (j < c ? 1.0 : 0.0) + (j < d ? 1.0 : 0.0);
-            double free = room[i];
-            free = j == a ? -1.0 : free;
-            free = j == b ? -1.0 : free;
-            free = j == c ? -1.0 : free;
-            room[i] = j == d ? -1.0 : free;
+            const double j = en_uniform50(words[i]) * 0x1p-14 - 0.5;
+            const double to_a = j - a, to_b = j - b, to_c = j - c, to_d = j - d;
+            const uint64_t below = en_is_below(to_a) + en_is_below(to_b) + en_is_below(to_c) + en_is_below(to_d);
+            const uint64_t equal = en_is_zero(to_a) | en_is_zero(to_b) | en_is_zero(to_c) | en_is_zero(to_d);
+            noise[i] = en_from_bits(en_bits(noise[i]) + below);
+            room[i] = en_from_bits(en_bits(room[i]) | (equal & EN_SIGN));
         }
+    }
+    for (size_t i = 0; i < n; i++) {
+        noise[i] -= 0x1p52;
+        room[i] = en_from_bits(en_bits(room[i]) | en_bits(0.5)); /* 1/2, or -1/2 if the lane is not decided */
     }
 }
 

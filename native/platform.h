@@ -5,6 +5,7 @@
  * EN_NEVER_INLINE  a static function with a stack frame of its own.
  * EN_RESTRICT      no other pointer reaches these elements.
  * en_bits, en_from_bits  a double's bit pattern and back.
+ * en_pick          one of two values, without a jump.
  * en_wipe          overwrite secrets; the compiler may not remove it. en_wipe_dead_stack: those in frames that have ended.
  */
 #ifndef EN_PLATFORM_H
@@ -50,6 +51,17 @@ EN_ALWAYS_INLINE double en_from_bits(uint64_t bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+/* a if the condition holds, else b, by arithmetic. A compiler may make a jump of ?: in code that it does not vectorise,
+ * and the time of a jump that nobody can predict tells which way it went. */
+EN_ALWAYS_INLINE uint64_t en_pick(int condition, uint64_t a, uint64_t b) {
+    const uint64_t mask = UINT64_C(0) - (uint64_t)(condition != 0);
+    return b ^ ((a ^ b) & mask);
+}
+
+EN_ALWAYS_INLINE double en_pick_double(int condition, double a, double b) {
+    return en_from_bits(en_pick(condition, en_bits(a), en_bits(b)));
 }
 
 static inline void en_wipe(void *memory, size_t size) {

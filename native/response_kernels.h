@@ -38,7 +38,7 @@
 #endif
 
 EN_INLINE uint64_t en_read_code(const en_domain *domain, int64_t code) {
-    return (uint64_t)code < domain->categories ? (uint64_t)code : domain->missing;
+    return en_pick((uint64_t)code < domain->categories, (uint64_t)code, domain->missing);
 }
 
 EN_INLINE uint64_t en_respond_one(const en_response *plan, uint64_t w, uint64_t value) {
@@ -48,7 +48,7 @@ EN_INLINE uint64_t en_respond_one(const en_response *plan, uint64_t w, uint64_t 
     uint64_t rest = over - estimate * plan->other;
     uint64_t j = estimate + (rest >= plan->other);
     uint64_t other = j + (j >= value);
-    return w < plan->keep ? value : other;
+    return en_pick(w < plan->keep, value, other);
 }
 
 #define EN_RESPOND_KERNEL(bits, LITTLE)                                                                                \

@@ -78,10 +78,10 @@ EN_TARGET static void score_keys_float64(const void *scores, const uint64_t *EN_
                                          int64_t *EN_RESTRICT keys, int64_t *EN_RESTRICT complements, size_t n) {
     const double *EN_RESTRICT x = scores;
     for (size_t i = 0; i < n; i++) {
-        const double seen = flags[i] ? EN_INFINITY : x[i];
-        const int64_t key = en_order_key(en_bits(seen));
-        keys[i] = en_is_finite(seen) ? key : INT64_MIN;
-        complements[i] = en_is_finite(seen) ? ~key : INT64_MIN;
+        const double seen = en_pick_double(flags[i] != 0, EN_INFINITY, x[i]);
+        const uint64_t key = (uint64_t)en_order_key(en_bits(seen));
+        keys[i] = (int64_t)en_pick(en_is_finite(seen), key, EN_SIGN);
+        complements[i] = (int64_t)en_pick(en_is_finite(seen), ~key, EN_SIGN);
     }
 }
 
@@ -89,8 +89,8 @@ EN_TARGET static void score_keys_int64(const void *scores, const uint64_t *EN_RE
                                        int64_t *EN_RESTRICT complements, size_t n) {
     const int64_t *EN_RESTRICT x = scores;
     for (size_t i = 0; i < n; i++) {
-        keys[i] = flags[i] ? INT64_MIN : x[i];
-        complements[i] = flags[i] ? INT64_MIN : ~x[i];
+        keys[i] = (int64_t)en_pick(flags[i] != 0, EN_SIGN, (uint64_t)x[i]);
+        complements[i] = (int64_t)en_pick(flags[i] != 0, EN_SIGN, ~(uint64_t)x[i]);
     }
 }
 
@@ -109,11 +109,12 @@ EN_TARGET static void row_maxima(const int64_t *EN_RESTRICT x, int64_t *EN_RESTR
  * a NaN is not >= anything. */
 EN_INLINE void en_interval(const en_selection_plan *plan, double t, double noise, double reach, uint64_t flag,
                            int64_t *lower, double *upper) {
-    t = t > -0x1p100 ? t : -0x1p100;
+    t = en_pick_double(t > -0x1p100, t, -0x1p100);
     const double y = t + noise;
     const double half_width = EN_FMA(-plan->relative, t, plan->slack + reach);
-    *lower = flag & EN_EXCLUDED ? INT64_MIN : en_order_key(en_bits(y - half_width));
-    *upper = flag & EN_EXCLUDED ? en_from_bits(UINT64_C(0x7ff8000000000000)) : y + half_width;
+    const int excluded = (flag & EN_EXCLUDED) != 0;
+    *lower = (int64_t)en_pick(excluded, EN_SIGN, (uint64_t)en_order_key(en_bits(y - half_width)));
+    *upper = en_pick_double(excluded, en_from_bits(UINT64_C(0x7ff8000000000000)), y + half_width);
 }
 
 EN_TARGET static void intervals_float64(const en_selection_plan *plan, const void *scores,
@@ -154,7 +155,7 @@ EN_TARGET static void intervals_int64(const en_selection_plan *plan, const void 
     for (size_t row = 0, i = 0; row < rows; row++) {
         const uint64_t high = (uint64_t)ranges[row].high, low = (uint64_t)ranges[row].low;
         for (const size_t end = i + candidates; i < end; i++) {
-            const uint64_t below = high - (flags[i] ? low : x[i]);
+            const uint64_t below = high - en_pick(flags[i] != 0, low, x[i]);
             const double t = en_from_uint64(below) * -own.half * own.step * own.rate;
             en_interval(&own, t, noise[i], reach[i], flags[i], &lower[i], &upper[i]);
         }

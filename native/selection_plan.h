@@ -58,8 +58,8 @@ EN_ALWAYS_INLINE int en_is_finite(double x) {
 
 /* The score that a candidate counts with: the lowest usable one for NaN, -inf and missing, the highest for +inf. */
 EN_ALWAYS_INLINE double en_float64_score(double x, uint64_t flag, double high, double low) {
-    const double seen = flag ? -EN_INFINITY : x;
-    return en_is_finite(seen) ? seen : seen > DBL_MAX ? high : low;
+    const double seen = en_pick_double(flag != 0, -EN_INFINITY, x);
+    return en_pick_double(en_is_finite(seen), seen, en_pick_double(seen > DBL_MAX, high, low));
 }
 
 /* The range from the maximum of the keys and that of their complements, which are INT64_MIN where no score is usable:

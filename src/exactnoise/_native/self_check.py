@@ -26,8 +26,8 @@ _RFC_BLOCK = bytes.fromhex(
     "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
     "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
 )
-# What a scale of 16 grid steps makes of x = 10 with these words, and a table of the discrete Gaussian of scale 1; worked
-# out by the tests' oracles.
+# What a scale of 16 grid steps makes of x = 10 with these words, and a table that of the discrete Gaussian of scale 1;
+# worked out by the tests' oracles.
 _WORDS = np.array(
     [
         0x0123456789ABCDEF,
@@ -103,8 +103,9 @@ def _released(family: str, simd: str) -> list[float]:
     discrete = family not in ("laplace", "gaussian")
     exponent, dtype = (0, np.dtype("i8")) if discrete else (-4, np.dtype("f8"))
     table = _TABLE if family == "tabulated" else ()
-    form = "int64" if discrete else "float64"
-    plan = Plan(family, form, 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd, thresholds=table)
+    plan = Plan(
+        family, "int64" if discrete else "float64", 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd, thresholds=table
+    )
     n = len(_ANSWERS[family])
     x, out = np.full(n, 10, dtype), np.empty(n, dtype)
     plan.release(x, out, 0, x.size, bytearray(PENDING_BYTES * x.size), words=_WORDS)

@@ -119,6 +119,11 @@ def discrete_laplace_python(x: Array, scale: float) -> Array:
     return np.array(noisy)
 
 
+def discrete_gaussian_rint(x: Array, scale: float) -> Array:
+    """NumPy's normal variable, rounded and added to integers: near the discrete Gaussian at large scales only."""
+    return x + np.rint(rng.standard_normal(x.size) * scale).astype(np.int64)
+
+
 #: Mechanism -> name of the way -> function.
 NAIVE: dict[str, dict[str, Callable[[Array, float], Array]]] = {
     "Laplace": {
@@ -139,5 +144,8 @@ NAIVE: dict[str, dict[str, Callable[[Array, float], Array]]] = {
         "inverse transform": discrete_laplace_inverse,
         "inverse transform, os.urandom": discrete_laplace_system,
         "pure Python": discrete_laplace_python,
+    },
+    "DiscreteGaussian": {
+        "rint of standard_normal": discrete_gaussian_rint,
     },
 }

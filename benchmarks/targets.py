@@ -15,11 +15,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from time import perf_counter
 
 import numpy as np
 from naive import NAIVE
+from target_result import Result
+from targets_family import discrete_gaussian, local_reports, rates_over_scales, selection
 from timing import least_seconds
 from workload import SCALE, data, keystream, mechanism
 
@@ -38,26 +40,6 @@ FASTER = (
 FLOOR_FACTOR = 2.0
 ONE_VALUE_SECONDS = 4e-6
 TWO_WORKERS_FACTOR = 1.7
-
-
-@dataclass(frozen=True)
-class Result:
-    what: str
-    measured: float
-    bound: float
-    at_least: bool
-    unit: str
-    detail: str
-
-    @property
-    def met(self) -> bool:
-        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
-
-    def __str__(self) -> str:
-        sign = ">=" if self.at_least else "<="
-        target = f"{sign} {self.bound:g} {self.unit}".rstrip()
-        verdict = "met" if self.met else "MISSED"
-        return f"{self.what:<66}{target:>8}{self.measured:>10.2f}  {verdict:<7} {self.detail}"
 
 
 def faster_than_naive(seconds: float) -> Iterator[Result]:
@@ -147,7 +129,8 @@ def measure(seconds: float) -> list[Result]:
     """Everything that has a target on the instruction set in use."""
     results = list(faster_than_naive(seconds))
     if _native.SIMD == "avx512":
-        for part in (near_the_floor, one_value, two_workers):
+        own = (near_the_floor, one_value, two_workers)
+        for part in (*own, discrete_gaussian, selection, local_reports, rates_over_scales):
             results += part(seconds)
     return results
 

@@ -46,4 +46,12 @@
 void en_clip(const en_kernels *kernels, en_norm norm, en_rows type, const void *x, void *out, size_t rows,
              size_t columns, double bound);
 
+/* x between two numbers of its type, low <= high; NaN stays. In the floating-point environment of the kernels, for with
+ * flush-to-zero a caller's comparison takes subnormal numbers for zeros. */
+void en_clamp_float64(const double *x, double *out, size_t n, double low, double high);
+void en_clamp_float32(const float *x, float *out, size_t n, float low, float high);
+
+/* The same numbers as doubles, subnormal ones, too. */
+void en_widen(const en_kernels *kernels, const float *x, double *out, size_t n);
+
 #endif

@@ -5,7 +5,7 @@
  * EN_NEVER_INLINE  a static function with a stack frame of its own.
  * EN_RESTRICT      no other pointer reaches these elements.
  * en_bits, en_from_bits  a double's bit pattern and back.
- * en_wipe          overwrite secrets; the compiler may not remove it.
+ * en_wipe          overwrite secrets; the compiler may not remove it. en_wipe_dead_stack: those in frames that have ended.
  */
 #ifndef EN_PLATFORM_H
 #define EN_PLATFORM_H
@@ -27,7 +27,7 @@
 #define EN_RESTRICT __restrict
 #else
 #define EN_ALWAYS_INLINE static inline __attribute__((always_inline))
-#define EN_NEVER_INLINE static __attribute__((noinline))
+#define EN_NEVER_INLINE static __attribute__((noinline, unused))
 #define EN_RESTRICT restrict
 #endif
 
@@ -61,6 +61,12 @@ static inline void en_wipe(void *memory, size_t size) {
     memset(memory, 0, size);
     __asm__ volatile("" : : "r"(memory) : "memory");
 #endif
+}
+
+/* Overwrites what the functions called before left on the stack: registers with key and keystream that did not fit. */
+EN_NEVER_INLINE void en_wipe_dead_stack(void) {
+    unsigned char frames[8192];
+    en_wipe(frames, sizeof frames);
 }
 
 #endif

@@ -202,12 +202,6 @@ static en_status release_blocks(const en_plan *plan, const en_kernels *kernels, 
     return EN_OK;
 }
 
-/* Overwrites what the functions called before left on the stack: registers with key and keystream that did not fit. */
-EN_NEVER_INLINE void wipe_dead_stack(void) {
-    unsigned char frames[8192];
-    en_wipe(frames, sizeof frames);
-}
-
 /* The blocks of discrete Gaussian samples, with more scratch. A function of its own, so that nobody else pays for it. */
 EN_NEVER_INLINE en_status release_with_proposals(const en_plan *plan, const en_kernels *kernels,
                                                  en_randomness randomness, const void *x, void *out, size_t start,
@@ -228,7 +222,7 @@ en_status en_release(const en_plan *plan, const en_kernels *kernels, en_randomne
             ? release_with_proposals(plan, kernels, randomness, x, out, start, n, pending, done, &scratch)
             : release_blocks(plan, kernels, randomness, x, out, start, n, pending, done, &scratch, NULL);
     en_float_env_restore(found);
-    wipe_dead_stack();
+    en_wipe_dead_stack();
 
     const size_t lanes = n - start < EN_BLOCK ? n - start : EN_BLOCK;
     const size_t touched = (lanes + EN_GROUP_WORDS - 1) / EN_GROUP_WORDS * EN_GROUP_WORDS;

@@ -31,12 +31,6 @@ static en_status draw(const stream *from, size_t start, size_t count, uint64_t *
     return EN_OK;
 }
 
-/* Overwrites what the functions called before left on the stack: registers with key and keystream that did not fit. */
-EN_NEVER_INLINE void wipe_dead_stack(void) {
-    unsigned char frames[8192];
-    en_wipe(frames, sizeof frames);
-}
-
 static size_t less(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -102,7 +96,7 @@ en_status en_respond(const en_domain *domain, const en_response *plan, const en_
         (narrow ? kernels->respond8 : kernels->respond16)(domain, plan, words, codes + start,
                                                           (char *)reports + (narrow ? start : 2 * start), count);
     }
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(scratch, sizeof scratch);
     return status;
 }
@@ -123,7 +117,7 @@ en_status en_respond_hashed(const en_domain *domain, const en_response *plan, co
             store_little(reports + 8, buckets[i], 2);
         }
     }
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(scratch, sizeof scratch);
     en_wipe(buckets, sizeof buckets);
     return status;
@@ -142,7 +136,7 @@ static uint64_t next_spare(spare_words *spare) {
     size_t i = spare->used++;
     if (spare->source.randomness.origin == EN_FROM_WORDS)
         return i < spare->available ? spare->source.randomness.words[spare->source.first + i] : 0;
-    if (i % EN_GROUP_WORDS == 0 && spare->status == EN_OK)
+    if (i % EN_GROUP_WORDS == 0 && i > 0 && spare->status == EN_OK)
         spare->status = draw(&spare->source, i, EN_GROUP_WORDS, spare->words, &words);
     return spare->words[i % EN_GROUP_WORDS];
 }
@@ -203,9 +197,15 @@ static en_status flip(const en_coin *coin, const en_kernels *kernels, en_randomn
     scratch.spare.available = *spare;
     scratch.spare.used = 0;
     scratch.spare.status = EN_OK;
+    if (randomness.origin != EN_FROM_WORDS && coin->end != EN_ENDS_IN_LEVELS) {
+        /* The first group of spare words is drawn whether or not a coin needs one: a coin that is rarely 1 needs one
+         * whenever it is, and the time of the draw would tell. */
+        const uint64_t *same;
+        scratch.spare.status = draw(&source, 0, EN_GROUP_WORDS, scratch.spare.words, &same);
+    }
     en_status status = flip_blocks(coin, kernels, randomness, ones, undecided, bytes, &scratch);
     *spare = scratch.spare.used;
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
     return status;
 }
@@ -229,7 +229,7 @@ en_status en_respond_unary(const en_unary *plan, const en_kernels *kernels, en_r
             break;
         kernels->set_categories(plan, words, codes + start, reports + start * plan->bytes, count);
     }
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(scratch, sizeof scratch);
     return status;
 }

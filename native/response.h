@@ -17,8 +17,8 @@
  *              2  coins      one word for each coin that the levels leave undecided, in the order of coins
  *            Keystream and scratch are wiped before returning. No lock, no global, no allocation, no floating-point
  *            operation: 25 kB of stack.
- * Timing     Nothing depends on data. That a coin takes a word of stream 2 depends on random bits alone, and not on
- *            the result.
+ * Timing     Nothing depends on data. Whether a coin takes a word of stream 2 depends on its first random bits, hence a
+ *            little on the result: a few instructions a coin, and a group of keystream every 128 words after the first.
  * Reports    A server reads anything: a bucket that does not exist supports no category, and padding bits are columns
  *            of their own.
  */

@@ -184,14 +184,11 @@ static void scan_row(const selection *s, const en_scores *scores, size_t row, si
         const void *values = values_from(scores, start + i);
         const uint64_t *words = make_words(s, tile, start + i, n);
         const en_contender place = {.row = (int64_t)row, .candidate = (int64_t)i};
-        const int64_t before = *top;
         make_flags(s, scores, start + i, n);
         make_intervals(s, values, words, range, top, 1, n);
-        if (*top > before)
-            drop_beaten(s->list, first, *top);
-        s->kernels->contenders(s->scratch->upper, top, s->scratch->found, 1, n);
-        if (s->scratch->found[0])
-            list_contenders(s, values, words, 0, n, range, *top, place);
+        /* Whether there is anything to do would tell, by the time, in which order the scores come. */
+        drop_beaten(s->list, first, *top);
+        list_contenders(s, values, words, 0, n, range, *top, place);
     }
 }
 
@@ -209,12 +206,6 @@ static void select_long_rows(const selection *s, const en_scores *scores, int64_
     }
 }
 
-/* Overwrites what the functions called before left on the stack: registers with key and keystream that did not fit. */
-EN_NEVER_INLINE void wipe_dead_stack(void) {
-    unsigned char frames[8192];
-    en_wipe(frames, sizeof frames);
-}
-
 void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_randomness randomness,
                const en_scores *scores, int64_t *out, en_contender_list *list) {
     scratch_tile scratch;
@@ -226,7 +217,7 @@ void en_select(const en_selection_plan *plan, const en_kernels *kernels, en_rand
     else
         select_long_rows(&s, scores, out);
     en_float_env_restore(found);
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
 }
 
@@ -237,7 +228,7 @@ void en_widen_range(const en_selection_plan *plan, const en_kernels *kernels, co
     en_float_env found = en_float_env_set();
     widen_range(&s, part, 0, maxima);
     en_float_env_restore(found);
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
 }
 
@@ -250,7 +241,7 @@ double en_select_part(const en_selection_plan *plan, const en_kernels *kernels, 
     scan_row(&s, part, 0, 0, 0, maxima);
     const double top = scratch.top[0] == INT64_MIN ? -EN_INFINITY : en_from_order_key(scratch.top[0]);
     en_float_env_restore(found);
-    wipe_dead_stack();
+    en_wipe_dead_stack();
     en_wipe(&scratch, sizeof scratch);
     return top;
 }

@@ -106,8 +106,7 @@ class Geometric(Law):
 
     @property
     def ideal_variance(self) -> float:
-        q = math.exp(-1 / self.steps)
-        return 2 * q / (1 - q) ** 2
+        return 2 * math.exp(-1 / self.steps) / math.expm1(-1 / self.steps) ** 2
 
     @cached_property
     def mean_and_variance(self) -> tuple[float, float]:

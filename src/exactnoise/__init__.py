@@ -8,23 +8,22 @@
 PrivacyCost(epsilon='0.5')
 """
 
+from typing import TYPE_CHECKING, Any
+
+from exactnoise import mechanisms
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError, MissingExtra, UnsupportedInstructionSet
-from exactnoise.mechanisms import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Gaussian,
-    Laplace,
-    LocalHashing,
-    OptimizedUnaryEncoding,
-    PermuteAndFlip,
-    RandomizedResponse,
-    Snapping,
-    SymmetricUnaryEncoding,
-    clip_l1,
-    clip_l2,
-)
+from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Snapping, clip_l1, clip_l2
+
+if TYPE_CHECKING:
+    from exactnoise.mechanisms import (
+        Exponential,
+        LocalHashing,
+        OptimizedUnaryEncoding,
+        PermuteAndFlip,
+        RandomizedResponse,
+        SymmetricUnaryEncoding,
+    )
 
 __version__ = "0.1.0"
 
@@ -51,3 +50,9 @@ __all__ = [
     "clip_l1",
     "clip_l2",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(mechanisms, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

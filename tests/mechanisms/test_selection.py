@@ -6,12 +6,22 @@ import copy
 import itertools
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from exactnoise import BudgetExceeded, EntropyError, Exponential, PermuteAndFlip, PrivacyBudget, PrivacyCost, _native
+from exactnoise import (
+    BudgetExceeded,
+    EntropyError,
+    Exponential,
+    Laplace,
+    PermuteAndFlip,
+    PrivacyBudget,
+    PrivacyCost,
+    _native,
+)
 from exactnoise.mechanisms import _selecting
 
 KINDS = (Exponential, PermuteAndFlip)
@@ -366,3 +376,33 @@ def test_identity(kind):
     assert made(Exponential) != made(PermuteAndFlip)
     assert repr(made(kind, monotonic=True)) == f"{kind.__name__}(sensitivity=1, epsilon=1, monotonic=True)"
     assert made(kind, monotonic=True).without_price() == {"sensitivity": 1, "monotonic": True}
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f2"])
+def test_signalling_nans_do_not_warn(dtype: str) -> None:
+    bits = np.array([0x7C01, 0x3C00] if dtype == "<f2" else [0x7F800001, 0x3F800000], "u2" if dtype == "<f2" else "u4")
+    scores = bits.view(dtype) if dtype[0] == "<" else bits.byteswap().view(dtype)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Exponential(sensitivity=1, epsilon=1).release(scores, budget=None)
+        Laplace(sensitivity=1, epsilon=1).release(scores[::-1], budget=None)
+    assert not caught
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "rows", "spent"), [("add-remove", 3, 1), ("replace-one", 3, 2), ("replace-one", 1, 1)]
+)
+def test_a_replaced_person_changes_two_rows(neighbors: str, rows: int, spent: int) -> None:
+    budget = PrivacyBudget(neighbors=neighbors, unit="person", epsilon=2)
+    Exponential(sensitivity=1, epsilon=1).release(np.zeros((rows, 4)), budget=budget, disjoint=True)
+    assert budget.spent == PrivacyCost(epsilon=spent)
+
+
+def test_absurd_numbers_are_refused_in_words() -> None:
+    m = Exponential(sensitivity=1, epsilon=1)
+    for call in (lambda: m.half_width(candidates=10**400), lambda: m.probability_within(3, 10**400)):
+        with pytest.raises(ValueError, match="candidates must lie between 1 and"):
+            call()
+    with pytest.raises(TypeError, match="t must be a number"):
+        m.probability_within(np.timedelta64(3), 5)
+    assert m.probability_within(10**300, 5) == 1

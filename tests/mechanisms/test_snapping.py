@@ -442,7 +442,7 @@ class Stop:
         ((_native, "fill_entropy"), 0),
         ((Snapping, "_clamped"), 0),
         ((np, "clip"), 0),
-        ((np, "clip"), 1),
+        ((_native, "clamp"), 0),
     ],
 )
 @pytest.mark.parametrize("workers", [1, 2])
@@ -479,3 +479,10 @@ def test_the_copy_is_wiped_after_success(monkeypatch):
     COUNT.release(x, budget=None)
     assert x.all()
     assert not copies[0].any()
+
+
+@pytest.mark.parametrize("bounds", [("-1e-60", 10), (-10, "1e-60")])
+def test_a_bound_next_to_zero_gives_no_negative_zero(bounds):
+    y = Snapping(sensitivity=1, epsilon=1, bounds=bounds).release(np.zeros(200, np.float32), budget=None)
+    assert (y == 0).any()
+    assert not np.signbit(y[y == 0]).any()

@@ -206,7 +206,7 @@ def first_verdicts(scale: float, words: np.ndarray) -> list[object]:
     ("aim", "scale", "factor"),
     [
         (lambda scale: near_a_rounding(scale, (-4.0, 0.0)), 2.0**20, 1 / 16),
-        (lambda scale: near_a_rounding(scale, (-4.0, 0.0)), 50.0, 1 / 16),
+        (lambda scale: near_a_rounding(scale, (-7.0, -3.0)), 50.0, 1 / 128),
         (lambda scale: near_acceptance(scale, 1), 4.0, 1 / 8),
         (lambda scale: near_acceptance(scale, 1), 50.0, 1 / 8),
     ],

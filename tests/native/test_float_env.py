@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import compilers
@@ -15,9 +16,18 @@ import pytest
 import support
 from support import ON_INTEGERS, Mechanism
 
-from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, _native, clip_l2
+from exactnoise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Snapping,
+    _native,
+    clip_l2,
+)
 from exactnoise._native import BLOCK, PENDING, Plan, simd_available
-from exactnoise.testing import release_from_words
+from exactnoise.testing import release_from_words, select_from_words, snapped_from_words
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="compiles C by Unix rules")
 
@@ -275,3 +285,33 @@ def test_parameters_are_the_same(control: Control, names: str, i: int) -> None:
     with control.set(names):
         got = parameters(construct())
     assert got == want
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "f8"])
+def test_selections_among_subnormal_scores(control: Control, names: str, dtype: str) -> None:
+    """Scores a few subnormal numbers apart, which a conversion of NumPy's would take for 0."""
+    least = np.finfo(np.dtype(dtype).newbyteorder("=")).tiny
+    mechanism = Exponential(sensitivity=Fraction(float(least)), epsilon=1)
+    row = np.array([np.nextafter(least, least * 0), least * 2, least * 0, least / 2]).astype(dtype)
+    scores = np.tile(row, (200, 1))
+    words = np.random.PCG64(5).random_raw(scores.size)
+    expected = select_from_words(mechanism, scores, words)
+    with control.set(names):
+        got = select_from_words(mechanism, scores, words)
+    assert got.tobytes() == expected.tobytes()
+    as_zeros = np.where(row < least, 0, row)  # positive control: it would show
+    assert select_from_words(mechanism, np.tile(as_zeros, (200, 1)), words).tobytes() != expected.tobytes()
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_snapping_of_subnormal_data(control: Control, names: str, dtype: str) -> None:
+    least = np.finfo(dtype).tiny
+    mechanism = Snapping(sensitivity=Fraction(float(least)), epsilon=1, bounds=(0, 1))
+    x = np.tile(np.array([least, np.nextafter(least, least * 0), -least / 2, least / 4], dtype), 50)
+    words = np.random.PCG64(6).random_raw(x.size)
+    expected = snapped_from_words(mechanism, x, words)
+    with control.set(names):
+        got = snapped_from_words(mechanism, x, words)
+    assert got.tobytes() == expected.tobytes()

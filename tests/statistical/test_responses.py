@@ -76,12 +76,20 @@ def test_unary_reports(kind: type[LocalRandomizer], n: int) -> None:
     assert chi_square(seen[:128], law(p + 0.02)) < ALARM  # the control
 
 
-def test_neighbouring_reports_are_independent() -> None:
+def independence_of_neighbours(reports: np.ndarray, law: np.ndarray, apart: int) -> float:
+    first, second = reports[:-apart], reports[apart:]
+    blocks = np.arange(first.size) // apart % 2 == 0  # pairs that do not overlap
+    seen = np.bincount(12 * first[blocks] + second[blocks], minlength=144)
+    return chi_square(seen, np.outer(law, law).ravel())
+
+
+@pytest.mark.parametrize("apart", [1, 8, 512])
+def test_neighbouring_reports_are_independent(apart: int) -> None:
     m = RandomizedResponse(epsilon="0.2", categories=12)
     reports = respond_from_words(m, np.zeros(N, int), random_words(3, N)).astype(int)
     law = response_law(m, 0)
-    for apart in (1, 8, 512):
-        first, second = reports[: -apart or None], reports[apart:]
-        blocks = np.arange(first.size) // apart % 2 == 0  # pairs that do not overlap
-        seen = np.bincount(12 * first[blocks] + second[blocks], minlength=144)
-        assert chi_square(seen, np.outer(law, law).ravel()) > ALARM
+    assert independence_of_neighbours(reports, law, apart) > ALARM
+    # Positive control: one report in twenty is its neighbour's.
+    copied = np.arange(N - apart) % 20 == 0
+    reports[apart:][copied] = reports[:-apart][copied]
+    assert independence_of_neighbours(reports, law, apart) < ALARM

@@ -132,9 +132,20 @@ def test_local_hashing(size: int) -> None:
     assert abs(rank_correlation(timed(lambda: mechanism.release(codes, budget=None), lies))) < LIMIT
 
 
+@pytest.mark.parametrize("epsilon", [1, 5])
+@pytest.mark.parametrize("kind", [SymmetricUnaryEncoding, OptimizedUnaryEncoding])
+def test_rare_bits(kind: type[Any], epsilon: int) -> None:
+    """A bit that is rarely 1 takes more random bits to decide when it is."""
+    mechanism = kind(epsilon=epsilon, categories=64)
+    draw = timed(lambda: mechanism.release(3, budget=None), lambda report: float(np.unpackbits(report).sum()))
+    assert abs(rank_correlation(draw)) < LIMIT
+
+
 @pytest.mark.parametrize("size", [1, 8, 100])
-def test_coins(size: int) -> None:
-    assert abs(rank_correlation(timed(lambda: bernoulli("1/3", size), lambda coins: float(coins.sum())))) < LIMIT
+@pytest.mark.parametrize("probability", ["1/3", "1/100", "1/1000"])
+def test_coins(probability: str, size: int) -> None:
+    draw = timed(lambda: bernoulli(probability, size), lambda coins: float(coins.sum()))
+    assert abs(rank_correlation(draw)) < LIMIT
 
 
 def test_a_loop_over_coins_is_found() -> None:

@@ -32,6 +32,7 @@ from exactnoise._native.engine import (
     Selection,
     UnaryResponse,
     chacha20_words,
+    clamp,
     clip_rows,
     count_columns,
     count_supports,
@@ -41,6 +42,7 @@ from exactnoise._native.engine import (
     simd_available,
     sincos,
     square_root,
+    widen,
 )
 from exactnoise._native.self_check import self_check
 from exactnoise.errors import UnsupportedInstructionSet
@@ -67,6 +69,7 @@ __all__ = [
     "Selection",
     "UnaryResponse",
     "chacha20_words",
+    "clamp",
     "clip_rows",
     "count_columns",
     "count_supports",
@@ -77,6 +80,7 @@ __all__ = [
     "fill_entropy",
     "self_check",
     "simd_available",
+    "widen",
 ]
 
 Doubles = npt.NDArray[np.float64]

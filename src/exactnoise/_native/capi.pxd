@@ -115,6 +115,9 @@ cdef extern from "release.h" nogil:
 cdef extern from "clip.h" nogil:
     void en_clip(const en_kernels *kernels, en_norm norm, en_rows type, const void *x, void *out, size_t rows,
                  size_t columns, double bound)
+    void en_clamp_float64(const double *x, double *out, size_t n, double low, double high)
+    void en_clamp_float32(const float *x, float *out, size_t n, float low, float high)
+    void en_widen(const en_kernels *kernels, const float *x, double *out, size_t n)
 
 
 cdef extern from "selection_plan.h" nogil:

@@ -9,7 +9,6 @@ from exactnoise._refine.calibration import (
 )
 from exactnoise._refine.discrete_gaussian import discrete_gaussian_tail, discrete_gaussian_thresholds
 from exactnoise._refine.noise import discrete_offset
-from exactnoise._refine.selection import ScoreForm, SelectionFamily, selected
 from exactnoise._refine.words import Extension, fresh_extension
 
 __all__ = [
@@ -17,8 +16,6 @@ __all__ = [
     "Family",
     "Form",
     "Ideal",
-    "ScoreForm",
-    "SelectionFamily",
     "discrete_gaussian_epsilon",
     "discrete_gaussian_sigma",
     "discrete_gaussian_tail",
@@ -29,5 +26,4 @@ __all__ = [
     "gaussian_sigma",
     "grid_value",
     "refine",
-    "selected",
 ]

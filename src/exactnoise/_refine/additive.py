@@ -12,9 +12,8 @@ import math
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ Form = Literal["float64", "float32", "int64-float64", "int64"]
 _LANES = 2**48 - 1  # the sample in a record's lane; above it the number of the proposal
 
 
-@dataclass(frozen=True, slots=True)
-class Ideal:
+class Ideal(NamedTuple):
     """The ideal mechanism that the kernels round: public parameters only.
 
     Attributes

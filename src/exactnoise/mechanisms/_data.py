@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from exactnoise import _native
 from exactnoise._refine import Form
 
 __all__ = ["KERNEL_DTYPES", "Lanes", "read"]
@@ -28,8 +28,7 @@ _ACCEPTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """Data as the engine reads it.
 
     Attributes
@@ -62,7 +61,8 @@ class Lanes:
         values = _flat(self.values, start, stop)
         if values.dtype.kind == "u" and values.dtype.itemsize == 8:
             values = np.minimum(values, np.uint64(_INT64_MAX))
-        piece = np.array(values, dtype=dtype, order="C")
+        with np.errstate(all="ignore"):  # signalling NaNs
+            piece = np.array(values, dtype=dtype, order="C")
         if self.missing is not None:
             piece[_flat(self.missing, start, stop)] = np.nan if dtype.kind == "f" else _saturated(round(nan))
         return piece
@@ -78,11 +78,24 @@ class Lanes:
         dtype = np.dtype("f8" if values.dtype.kind == "f" else "i8")
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.aligned:
             return values
-        return np.array(values, dtype)
+        if values.dtype.kind == "f" and values.dtype.itemsize == 4:
+            return _widened(values)
+        with np.errstate(all="ignore"):  # signalling NaNs
+            return np.array(values, dtype)
 
     def missing_piece(self, start: int, stop: int) -> npt.NDArray[np.bool_] | None:
         """Which of the samples start..stop are missing; None where none can be."""
         return None if self.missing is None else _flat(self.missing, start, stop)
+
+
+def _widened(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """float32 as float64 by the core: NumPy would take subnormal numbers for 0 where a library sets flush-to-zero."""
+    narrow = np.ascontiguousarray(values, np.float32)
+    wide = np.empty(values.size)
+    _native.widen(narrow, wide, simd=_native.SIMD)
+    if not np.may_share_memory(narrow, values):
+        narrow.fill(0)
+    return wide
 
 
 #: The dtypes that each form reads and writes.

@@ -69,11 +69,9 @@ def scale_above(scale: Fraction) -> float:
 
 def check_integer_scale(what: str, scale: Fraction, alternative: str) -> None:
     """The kernels of integer noise take scales from 2^-30 to 2^36."""
-    if not Fraction(1, 2**30) <= scale <= 2**36:
-        raise ValueError(
-            f"{what} must lie between 2**-30 and 2**36, got {approximately(scale)}; "
-            f"for more noise use {alternative} with an integer granularity"
-        )
+    if not Fraction(1, 2**30) * (1 - Fraction(1, 2**53)) < scale <= 2**36:  # 2.0**-30 as text is a little less
+        more = f"; for more noise use {alternative} with an integer granularity" if scale > 1 else ""
+        raise ValueError(f"{what} must lie between 2**-30 and 2**36, got {approximately(scale)}{more}")
 
 
 def checked_gaussian_price(epsilon: Number, delta: Number) -> dict[str, Fraction]:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import CONTENDER, EXCLUDED, MISSING, Selection
-from exactnoise._refine import Extension, ScoreForm, selected
+from exactnoise._refine import Extension
+from exactnoise._refine.selection import ScoreForm, selected
 from exactnoise.mechanisms._data import Lanes
 from exactnoise.mechanisms._options import Randomness
 from exactnoise.mechanisms._ranges import SYSTEM_WORDS

@@ -309,7 +309,7 @@ class AdditiveMechanism(Mechanism):
         if out is None and type(x) in (int, float, np.int64, np.float64):
             return self._release_number(x, budget, label)
 
-        lanes = read(x)
+        lanes, ideal = read(x), self._ideal()
         plan = self._plan(self._form(lanes.is_integer, lanes.is_float32))
         _, dtype = KERNEL_DTYPES[plan.form]
         if out is None:
@@ -319,7 +319,7 @@ class AdditiveMechanism(Mechanism):
             result = np.asarray(out)  # without the ways of a subclass
         if budget is not None:
             budget.spend(self, label=label)
-        _engine.release_lanes(plan, self._ideal(), lanes, result, workers=int(workers), randomness=randomness)
+        _engine.release_lanes(plan, ideal, lanes, result, workers=int(workers), randomness=randomness)
         if out is None and lanes.scalar:
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import Selection
-from exactnoise._refine import ScoreForm, SelectionFamily, fresh_extension
+from exactnoise._refine import fresh_extension
+from exactnoise._refine.selection import ScoreForm, SelectionFamily
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
-from exactnoise.accounting.amount import Number, exact
+from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.loss import ExponentialLoss
 from exactnoise.mechanisms._data import read
 from exactnoise.mechanisms._odds import (
@@ -93,7 +94,7 @@ class SelectionMechanism(Mechanism):
         randomness: Randomness = "chacha20",
         label: str | None = None,
     ) -> Any:
-        """Select a candidate and return its index: one release, which costs `cost`.
+        """Select a candidate and return its index: one release, which costs `cost` (see `disjoint`).
 
         Parameters
         ----------
@@ -104,8 +105,9 @@ class SelectionMechanism(Mechanism):
         out : ndarray of int64, optional
             Where to write, as for `numpy.argmax`. If anything fails once the budget has paid, it is set to 0.
         disjoint : bool
-            For rows: True says that neighbouring data differ in one row alone, since the rows are about disjoint
-            people. Then all of them together cost what one does.
+            For rows: True says that they are about disjoint people, each of them in one row. Then all rows together
+            cost what one does; under a budget of neighbours that replace one person, who may leave one row while the
+            other enters a second, they cost what two do.
         mask : array-like of bool, optional
             True excludes a candidate, as in `numpy.ma`; for all rows, or of the scores' shape. It must be public:
             chosen without looking at the data.
@@ -151,10 +153,11 @@ class SelectionMechanism(Mechanism):
             )
         if out is not None:
             _check_out(out, shape)
-        if budget is not None:
-            budget.spend(self, label=label)
-
         result = np.zeros(table.rows, np.int64)
+        if budget is not None:
+            rows_changed = 2 if budget.neighbors == "replace-one" and table.rows > 1 else 1
+            budget.spend(self if rows_changed == 1 else rows_changed * self.cost, label=label)
+
         with ZeroedUnlessComplete(out):
             words = Drawn(table, randomness)
             try:
@@ -199,9 +202,8 @@ class SelectionMechanism(Mechanism):
         float
             The probability for the worst scores: all others just more than t below the best.
         """
-        if isinstance(t, bool) or not isinstance(t, (int, float, np.integer, np.floating)) or not t >= 0:
-            raise ValueError(f"t must be a number, zero or more, in the scores' units, got {t!r}")
-        return 1 - self._outside(float(t) / self.scale, _checked_candidates(candidates))
+        distance = exact(t, "t", positive=False)
+        return 1 - self._outside(float(distance / Fraction(self.scale)), _checked_candidates(candidates))
 
     def half_width(self, alpha: float = 0.05, *, candidates: int) -> float:
         """Return the t for which the selected score is within t of the best with probability at least 1 - alpha.
@@ -438,8 +440,8 @@ def _check_out(out: object, shape: tuple[int, ...]) -> None:
 def _checked_candidates(candidates: int) -> int:
     if isinstance(candidates, (bool, np.timedelta64)) or not isinstance(candidates, (int, np.integer)):
         raise TypeError(f"candidates must be a whole number, got {candidates!r}")
-    if candidates < 1:
-        raise ValueError(f"candidates must be at least 1, got {candidates!r}")
+    if not 1 <= candidates < 2**63:
+        raise ValueError(f"candidates must lie between 1 and 2**63 - 1, got {shown(candidates)}")
     return int(candidates)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from exactnoise import _native
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, decimal_context, exact, float_down, float_up, shown, text
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
@@ -323,15 +324,22 @@ class Snapping(Mechanism):
         before, after = (self._limits(dtype) for dtype in KERNEL_DTYPES[form])
         if budget is not None:
             budget.spend(self, label=label)
-        clamped = min(max(x, before[0]), before[1])  # NaN stays
+        if type(x) in (int, np.int64):
+            clamped = min(max(x, before[0]), before[1])
+        else:
+            cell = np.array([x])
+            _native.clamp(cell, cell, *before, float32=False)
+            clamped = cell.item()
         value = min(max(self._noise.release(clamped, budget=None), after[0]), after[1])
         return KERNEL_DTYPES[form][1].type(value) if isinstance(x, np.generic) else value
 
     def _clamped(self, lanes: Lanes, dtype: np.dtype[Any], limits: tuple[Any, Any]) -> npt.NDArray[Any]:
         """A copy of the data, clamped; NaN is left to the noise, which replaces it."""
         copy = lanes.piece(0, lanes.values.size, dtype, self._noise._nan).reshape(lanes.values.shape)
-        with np.errstate(all="ignore"):  # signalling NaNs
+        if dtype.kind == "i":
             return np.clip(copy, *limits, out=copy)
+        _native.clamp(copy, copy, *limits, float32=dtype.itemsize == 4)
+        return copy
 
     def _limits(self, dtype: np.dtype[Any]) -> tuple[Any, Any]:
         """The outermost numbers of a type that lie between the bounds, as Python numbers."""
@@ -365,14 +373,15 @@ def _numbers_within(low: Fraction, high: Fraction, dtype: np.dtype[Any]) -> tupl
     if dtype.kind == "i":
         return max(math.ceil(low), _INT64_MIN), min(math.floor(high), _INT64_MAX)
     least, most = float_up(low), float_down(high)
-    return (least, most) if dtype.itemsize == 8 else (_float32_above(least), -_float32_above(-most))
+    return (least, most) if dtype.itemsize == 8 else (_float32_above(least), 0.0 - _float32_above(-most))
 
 
 def _float32_above(value: float) -> float:
     """The smallest float32 that is not below the double."""
     with np.errstate(all="ignore"):
         nearest = np.float32(value)
-        return float(nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf)))
+        above = nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(math.inf))
+        return float(above) + 0.0  # no negative zero
 
 
 def _power_above(scale: float) -> Fraction:

@@ -366,3 +366,19 @@ def test_the_sum_of_squares_has_its_law() -> None:
     scores = np.array([standard_scores(m, codes, m.estimate(reports_of(m, codes, s)))[2] for s in range(200)])
     assert chi_square_tail(float(np.sum(scores**2)), 200) > ALARM
     assert chi_square_tail(float(np.sum((1.5 * scores) ** 2)), 200) < ALARM  # the control
+
+
+def test_absurd_numbers_are_refused_in_words() -> None:
+    m = RandomizedResponse(epsilon=1, categories=5)
+    for call in (
+        lambda: m.std_error(10**400),
+        lambda: Tally(m, [1] * 5, 10**400),
+        lambda: Tally(m, np.array([2**63 + 5, 0, 0, 0, 0], np.uint64), 2**64),
+        lambda: Tally(m, [2**62] * 5, 2**62) + Tally(m, [2**62] * 5, 2**62),
+        lambda: RandomizedResponse.from_accuracy(half_width=1, n=10**400, categories=5),
+    ):
+        with pytest.raises(ValueError, match=r"2\*\*63"):
+            call()
+    with pytest.raises(TypeError, match="whole numbers"):
+        Tally(m, [1] * 5, np.timedelta64(7))
+    assert RandomizedResponse.from_accuracy(half_width=10**300, n=10**6, categories=5).epsilon == Fraction(1, 10**9)

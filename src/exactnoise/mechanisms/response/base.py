@@ -41,6 +41,8 @@ MOST_CATEGORIES = 2**16
 _RANGE_BYTES = 2**18  # of reports under one key, which a second-level cache holds
 _DIRECT_RANGE, _STAGED_RANGE = 2**18, 2**16  # reports, at most
 _LARGEST_EPSILON = Fraction(64)
+_MOST_REPORTS = 2**63 - 1
+_LARGEST_ERROR = Fraction(10**30)  # of 2^63 reports of the least epsilon
 
 Codes = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -252,7 +254,10 @@ class LocalRandomizer(Mechanism):
         """
         given = np.asarray(reports)
         if given.dtype.newbyteorder("=") != self.report_dtype.newbyteorder("="):
-            raise TypeError(f"reports must have dtype {self.report_dtype}, got {given.dtype}")
+            raise TypeError(
+                f"reports must have dtype {self.report_dtype}, got {given.dtype}: numpy.asarray(reports, "
+                "mechanism.report_dtype) for numbers, numpy.frombuffer(data, mechanism.report_dtype) for bytes"
+            )
         people = given.ndim - len(self.report_shape)
         if people < 0 or given.shape[people:] != self.report_shape:
             raise ValueError(f"reports must have a shape that ends in {self.report_shape}, got {given.shape}")
@@ -325,7 +330,7 @@ class LocalRandomizer(Mechanism):
         TypeError, ValueError
             `n` is not a whole number, or `frequency` is not between 0 and 1.
         """
-        reports = checked_whole(n, "n", least=0)
+        reports = _checked_reports(n, least=0)
         share = exact(frequency, "frequency", positive=False)
         if share > 1:
             raise ValueError(f"frequency must lie between 0 and 1, got {shown(frequency)}")
@@ -365,8 +370,8 @@ class LocalRandomizer(Mechanism):
         TypeError, ValueError
             A parameter is not allowed, or no report is that accurate.
         """
-        target = float(exact(half_width, "half_width")) / normal_quantile(alpha)
-        reports = checked_whole(n, "n", least=1)
+        target = float(min(exact(half_width, "half_width"), _LARGEST_ERROR)) / normal_quantile(alpha)
+        reports = _checked_reports(n, least=1)
         build: Callable[..., Self] = cls
 
         def fits(epsilon: Fraction) -> bool:
@@ -382,3 +387,10 @@ class LocalRandomizer(Mechanism):
             middle = Fraction(math.sqrt(low * high))
             low, high = (low, middle) if fits(middle) else (middle, high)
         return build(epsilon=least_epsilon(low, fits), categories=categories, missing=missing)
+
+
+def _checked_reports(n: SupportsIndex, least: int) -> int:
+    reports = checked_whole(n, "n", least=least)
+    if reports > _MOST_REPORTS:
+        raise ValueError(f"n must be at most 2**63 - 1, got {shown(reports)}")
+    return reports

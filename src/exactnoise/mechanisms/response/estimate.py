@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from exactnoise.accounting.amount import shown
 from exactnoise.mechanisms._parameters import normal_quantile
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ class Tally:
 
     def __init__(self, mechanism: LocalRandomizer, supports: npt.ArrayLike, n: int) -> None:
         given = np.asarray(supports)
-        if given.dtype.kind not in "iu" or isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.timedelta64))
+        if given.dtype.kind not in "iu" or not is_whole:
             raise TypeError(f"supports and n must be whole numbers, got {given.dtype} and {type(n).__name__}")
         if given.shape != (mechanism.categories,):
             raise ValueError(f"supports must hold {mechanism.categories} counts, got shape {given.shape}")
-        if n < 0 or np.any(given < 0) or np.any(given > n):
+        if not 0 <= n < 2**63:
+            raise ValueError(f"n must lie between 0 and 2**63 - 1, got {shown(n)}")
+        if np.any(given < 0) or np.any(given > n):
             raise ValueError(f"supports must lie between 0 and the number of reports, got n = {n}")
         counts = given.astype(np.int64)
         counts.flags.writeable = False
@@ -72,6 +76,8 @@ class Tally:
             raise ValueError(
                 f"tallies must come from one mechanism to be added, got {self.mechanism!r} and {other.mechanism!r}"
             )
+        if self.n + other.n >= 2**63:
+            raise ValueError("a tally holds fewer than 2**63 reports")
         return Tally(self.mechanism, self.supports + other.supports, self.n + other.n)
 
     def __radd__(self, other: object) -> Tally:

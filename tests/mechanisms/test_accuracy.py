@@ -183,6 +183,8 @@ def one_less_in_the_fourth_digit(epsilon: Fraction) -> Fraction:
 def test_from_accuracy(kind, unit, sensitivity, target, alpha):
     if unit != 1:
         if kind in ON_INTEGERS:
+            if unit > 1:
+                return  # the same again
             unit = Fraction(1000)
         target, sensitivity = Fraction(target) * unit, Fraction(sensitivity) * unit
     mechanism = from_accuracy(kind, half_width=target, sensitivity=sensitivity, alpha=alpha)

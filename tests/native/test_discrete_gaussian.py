@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from exactnoise import DiscreteGaussian
 from exactnoise._native import BLOCK, simd_available
 from exactnoise.testing import ambiguous_lanes, release_from_words, window, word_count
 
+known = importlib.import_module("exactnoise._native.self_check")  # the package has a function of this name
 ONES = 2**64 - 1
 REJECTING = [4.0, 4.01, 5.0, 8.0, 50.0, 1000.3, 2.0**20, 1.3 * 2.0**27, 2.0**36]
 TABULATED = [0.07, 0.3, 1.0, 1.7, 3.99]
@@ -320,3 +322,18 @@ def test_a_threshold_that_needs_many_words(scale: float, depth: int) -> None:
                 release_from_words(mechanism, zeros(1), words, extension=lambda lane, j, given=given: given[j])[0]
                 == k - larger
             )
+
+
+# ---------------------------------------------------------------------------------------------
+# The self-check
+
+
+@pytest.mark.parametrize(("family", "scale"), [("discrete-gaussian", 16.0), ("tabulated", 1.0)])
+def test_known_answers(family: str, scale: float) -> None:
+    """They are the oracle's, and no lane is declined."""
+    answers = known._ANSWERS[family]
+    x = np.full(len(answers), 10)
+    want = oracle.discrete_gaussian(x, known._WORDS, scale=scale, block=BLOCK, set_aside=(), extension=extension)
+    assert answers == want.tolist()
+    if family == "tabulated":
+        assert list(known._TABLE) == table(scale)

@@ -26,7 +26,8 @@ _RFC_BLOCK = bytes.fromhex(
     "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
     "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
 )
-# What a scale of 16 grid steps makes of x = 10 with these words; worked out by the tests' 300-bit oracle.
+# What a scale of 16 grid steps makes of x = 10 with these words, and a table that of the discrete Gaussian of scale 1;
+# worked out by the tests' oracles.
 _WORDS = np.array(
     [
         0x0123456789ABCDEF,
@@ -38,11 +39,24 @@ _WORDS = np.array(
     ],
     np.uint64,
 )
-_ANSWERS = {
+_ANSWERS: dict[str, list[float]] = {
     "laplace": [15.4375, 10.0, 10.8125, -12.3125, 9.5, 8.5625],
     "gaussian": [13.3125, 9.9375, 11.25, 10.0, 9.9375, 9.875],
     "discrete-laplace": [97, 10, 23, -347, 2, -13],
+    "discrete-gaussian": [30, 12, 59, 10],  # a pair takes three words
+    "tabulated": [13, 10, 11, 4, 10, 9],
 }
+# floor(2^50 P(|X| >= k)) for k = 1, 2, ..
+_TABLE = (
+    676730832906380.0,
+    131861203432255.0,
+    10284355747677.0,
+    304720372791.0,
+    3361496961.0,
+    13702252.0,
+    20580.0,
+    11.0,
+)
 # Reports of category 7 with the same words: among 300, by a hash function, and as 60 bits.
 _REPORTS = (
     "07002a0182000700b9004600",
@@ -85,11 +99,15 @@ def _entropy_moves() -> bool:
     return first != second and any(first)
 
 
-def _released(family: str, simd: str) -> list[float | int]:
-    discrete = family == "discrete-laplace"
+def _released(family: str, simd: str) -> list[float]:
+    discrete = family not in ("laplace", "gaussian")
     exponent, dtype = (0, np.dtype("i8")) if discrete else (-4, np.dtype("f8"))
-    plan = Plan(family, "int64" if discrete else "float64", 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd)
-    x, out = np.full(_WORDS.size, 10, dtype), np.empty(_WORDS.size, dtype)
+    table = _TABLE if family == "tabulated" else ()
+    plan = Plan(
+        family, "int64" if discrete else "float64", 16.0, exponent, 0.0, _DISCRETE_OFFSET, simd, thresholds=table
+    )
+    n = len(_ANSWERS[family])
+    x, out = np.full(n, 10, dtype), np.empty(n, dtype)
     plan.release(x, out, 0, x.size, bytearray(PENDING_BYTES * x.size), words=_WORDS)
     return list(out.tolist())
 

@@ -38,7 +38,7 @@ class CellError(Exception):
         self.expected = expected
 
 
-def parse_integers(cells: Sequence[str], missing: int) -> NDArray[np.int64]:
+def parse_integers(cells: Sequence[str], missing: int, instead: str = "laplace") -> NDArray[np.int64]:
     """Whole numbers to int64, saturating; missing cells become `missing`.
 
     ``12.0`` is a whole number too (a column that once had gaps is often written so).
@@ -56,7 +56,7 @@ def parse_integers(cells: Sequence[str], missing: int) -> NDArray[np.int64]:
     for index, cell in enumerate(cells):
         value = missing if cell.strip().lower() in _MISSING else _whole_number(cell)
         if value is None:
-            raise CellError(index, "a whole number (for real numbers say --mechanism laplace)")
+            raise CellError(index, f"a whole number (for real numbers say --mechanism {instead})")
         values[index] = min(max(value, _INT64.min), _INT64.max)
     return values
 

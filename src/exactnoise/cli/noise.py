@@ -59,7 +59,8 @@ examples:
     exactnoise noise sums.csv -o sums-noisy.csv --column total \\
         --mechanism laplace --sensitivity 500 --epsilon 1 --granularity 0.25
 
-  Gaussian noise: the sensitivity is then in L2, sqrt(3) for three counts by one
+  Gaussian noise: the sensitivity is then in L2, sqrt(3) for three counts by one,
+  rounded up (1.7320508 would be too small)
     exactnoise noise visits.csv -o visits-noisy.csv --column visits \\
         --mechanism discrete-gaussian --sensitivity 1.7320509 --epsilon 1 --delta 1e-6
 
@@ -96,7 +97,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         "cells, or the root of the sum of their squares with Gaussian noise",
     )
     add("--epsilon", metavar="E", required=True, help="privacy loss of the whole column")
-    add("--delta", metavar="D", help="with Gaussian noise only")
+    add("--delta", metavar="D", help="needed by gaussian and discrete-gaussian, such as 1e-6; the others have none")
     add(
         "--mechanism",
         choices=list(_MECHANISMS),
@@ -188,7 +189,8 @@ def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, 
     if args.mechanism in _ON_INTEGERS:
         if args.granularity is not None:
             raise UsageError("--granularity: it is for --mechanism laplace and gaussian")
-        parse = partial(parse_integers, missing=_whole_number(args.nan, args.mechanism))
+        instead = args.mechanism.removeprefix("discrete-")
+        parse = partial(parse_integers, missing=_whole_number(args.nan, args.mechanism), instead=instead)
     else:
         parse = parse_reals
         parameters |= {"granularity": args.granularity, "nan": _real_number(args.nan)}

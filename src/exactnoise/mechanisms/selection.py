@@ -314,7 +314,8 @@ class Exponential(SelectionMechanism):
         The privacy parameter of one release. Like every number here, a float counts as the decimal number that it
         prints as. The scale is 2 sensitivity / epsilon, as a double not below it.
     monotonic : bool
-        True says that one person changes all scores in the same direction, as counts do under the add-remove relation.
+        True says that one person changes all scores in the same direction, as counts do under the add-remove relation
+        and not under the replace-one relation, where one count goes up and another down.
         Then half the scale is enough: sensitivity / epsilon.
 
     Raises
@@ -366,7 +367,8 @@ class PermuteAndFlip(SelectionMechanism):
         The privacy parameter of one release. Like every number here, a float counts as the decimal number that it
         prints as. The scale is 2 sensitivity / epsilon, as a double not below it.
     monotonic : bool
-        True says that one person changes all scores in the same direction, as counts do under the add-remove relation.
+        True says that one person changes all scores in the same direction, as counts do under the add-remove relation
+        and not under the replace-one relation, where one count goes up and another down.
         Then half the scale is enough: sensitivity / epsilon.
 
     Raises

@@ -401,8 +401,8 @@ def test_a_replaced_person_changes_two_rows(neighbors: str, rows: int, spent: in
 def test_absurd_numbers_are_refused_in_words() -> None:
     m = Exponential(sensitivity=1, epsilon=1)
     for call in (lambda: m.half_width(candidates=10**400), lambda: m.probability_within(3, 10**400)):
-        with pytest.raises(ValueError, match="candidates must lie between 1 and"):
+        with pytest.raises(ValueError, match="candidates must be between 1 and"):
             call()
-    with pytest.raises(TypeError, match="t must be a number"):
+    with pytest.raises(ValueError, match="t must be a number"):
         m.probability_within(np.timedelta64(3), 5)
-    assert m.probability_within(10**300, 5) == 1
+    assert m.probability_within(10**400, 5) == m.probability_within(float("inf"), 5) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
@@ -202,8 +203,11 @@ class SelectionMechanism(Mechanism):
         float
             The probability for the worst scores: all others just more than t below the best.
         """
-        distance = exact(t, "t", positive=False)
-        return 1 - self._outside(float(distance / Fraction(self.scale)), _checked_candidates(candidates))
+        number = isinstance(t, (int, float, np.integer, np.floating)) and not isinstance(t, (bool, np.timedelta64))
+        if not number or not t >= 0:
+            raise ValueError(f"t must be a number, zero or more, in the scores' units, got {t!r}")
+        distance = float(min(t, sys.float_info.max))
+        return 1 - self._outside(distance / self.scale, _checked_candidates(candidates))
 
     def half_width(self, alpha: float = 0.05, *, candidates: int) -> float:
         """Return the t for which the selected score is within t of the best with probability at least 1 - alpha.
@@ -443,7 +447,7 @@ def _checked_candidates(candidates: int) -> int:
     if isinstance(candidates, (bool, np.timedelta64)) or not isinstance(candidates, (int, np.integer)):
         raise TypeError(f"candidates must be a whole number, got {candidates!r}")
     if not 1 <= candidates < 2**63:
-        raise ValueError(f"candidates must lie between 1 and 2**63 - 1, got {shown(candidates)}")
+        raise ValueError(f"candidates must be between 1 and 2**63 - 1, got {shown(candidates)}")
     return int(candidates)
 
 

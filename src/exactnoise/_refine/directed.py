@@ -1,6 +1,6 @@
 """Interval arithmetic at any precision: every operation names its precision and its direction of rounding.
 
-Threads and callers that change gmpy2's current context do not matter. This is the only module that imports gmpy2.
+Threads and callers that change gmpy2's current context do not matter. The rest of this package gets gmpy2 from here.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.fitting import fitted
 from exactnoise.aggregates.terms import Change, Kind, Terms
 from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from exactnoise.mechanisms._parameters import root_above
+from exactnoise.mechanisms._parameters import root_above, scale_above
 from exactnoise.mechanisms.base import AdditiveMechanism
 
 __all__ = ["Noise", "Part", "noise_for"]
@@ -91,7 +91,7 @@ def noise_for(terms: Terms, parts: Sequence[Part]) -> Noise:
         alone = _gaussian(parts[0], terms.price)
         return Noise((alone,), alone.cost)
     joint = Gaussian(sensitivity=1, **terms.price)
-    scales = [root_above(part.change.l2_squared / part.share) * Fraction(joint.scale) for part in parts]
+    scales = [scale_above(root_above(part.change.l2_squared / part.share) * Fraction(joint.scale)) for part in parts]
     return Noise(
         tuple(_on_grid(part, Gaussian, {"scale": scale}) for part, scale in zip(parts, scales, strict=True)), joint.cost
     )

@@ -206,9 +206,9 @@ class Statistic(ABC):
         """Check types and lengths, and settle each row's group."""
         lanes = tuple(column(x, name) for x, name in zip(columns, names, strict=True))
         size = lanes[0].values.shape[0]
-        for column, name in zip(lanes, names, strict=True):
-            if column.values.shape[0] != size:
-                raise ValueError(f"{name} must have the length of {names[0]}, {size}, got {column.values.shape[0]}")
+        for values, name in zip(lanes, names, strict=True):
+            if values.values.shape[0] != size:
+                raise ValueError(f"{name} must have the length of {names[0]}, {size}, got {values.values.shape[0]}")
         return Chunk(lanes, self._codes(by, person, size, terms), size)
 
     def _codes(self, by: Any, person: Any, size: int, terms: Terms | None) -> Integers | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from exactnoise.accounting import PrivacyCost
@@ -77,36 +78,41 @@ def noise_for(terms: Terms, parts: Sequence[Part]) -> Noise:
     ValueError
         No noise can be made: the answer is known without data, or the price is beyond what doubles hold.
     """
+    return _noise(tuple(terms.price.items()), terms.mechanism, tuple(parts))
+
+
+@lru_cache(maxsize=256)
+def _noise(amounts: tuple[tuple[str, Fraction], ...], asked: Kind | None, parts: tuple[Part, ...]) -> Noise:
+    """All of it is public and immutable, and the same statistics are asked for again and again."""
     assert sum(part.share for part in parts) == 1
+    price = dict(amounts)
     for part in parts:
         if not part.change.l1:
-            raise ValueError(f"no one can change the {part.name}, so there is nothing to protect: compute it from the bounds")
-    if _kind(terms, parts[0]) == "laplace":
-        laplace = tuple(_laplace(part, terms.price) for part in parts)
+            raise ValueError(f"nobody can change the {part.name}: it follows from public parameters, without any data")
+    if (asked or _kind(price, parts[0])) == "laplace":
+        laplace = tuple(_laplace(part, price) for part in parts)
         return Noise(laplace, _sum_of([mechanism.cost for mechanism in laplace]))
-    if "rho" in terms.price:
-        gaussian = tuple(_gaussian(part, {"rho": terms.price["rho"] * part.share}) for part in parts)
+    if "rho" in price:
+        gaussian = tuple(_gaussian(part, {"rho": price["rho"] * part.share}) for part in parts)
         return Noise(gaussian, _sum_of([mechanism.cost for mechanism in gaussian]))
     if len(parts) == 1:
-        alone = _gaussian(parts[0], terms.price)
+        alone = _gaussian(parts[0], price)
         return Noise((alone,), alone.cost)
-    joint = Gaussian(sensitivity=1, **terms.price)
+    joint = Gaussian(sensitivity=1, **price)
     scales = [scale_above(root_above(part.change.l2_squared / part.share) * Fraction(joint.scale)) for part in parts]
     return Noise(
         tuple(_on_grid(part, Gaussian, {"scale": scale}) for part, scale in zip(parts, scales, strict=True)), joint.cost
     )
 
 
-def _kind(terms: Terms, part: Part) -> Kind:
+def _kind(price: dict[str, Fraction], part: Part) -> Kind:
     """The rule that the module states."""
-    if terms.mechanism is not None:
-        return terms.mechanism
-    if "rho" in terms.price:
+    if "rho" in price:
         return "gaussian"
-    if "delta" not in terms.price:
+    if "delta" not in price:
         return "laplace"
-    laplace = Laplace(sensitivity=part.change.l1, epsilon=terms.price["epsilon"] * part.share)
-    gaussian = Gaussian(sensitivity=root_above(part.change.l2_squared / part.share), **terms.price)
+    laplace = Laplace(sensitivity=part.change.l1, epsilon=price["epsilon"] * part.share)
+    gaussian = Gaussian(sensitivity=root_above(part.change.l2_squared / part.share), **price)
     return "laplace" if laplace.std <= gaussian.std else "gaussian"
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from exactnoise import _native
 from exactnoise._native import Quantizer, count_codes
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.fitting import fitted
@@ -86,7 +85,7 @@ class Quantile(BoundedStatistic):
         touched = terms.groups if terms.neighbors == "add-remove" else min(2 * terms.groups, self.groups)
         return len(self._q) * (touched if self._groups is not None else 1)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Exponential]:
         if terms.mechanism is not None:
             raise ValueError("a quantile is selected by the exponential mechanism: leave mechanism= out")
         times = self._selections(terms)
@@ -96,7 +95,7 @@ class Quantile(BoundedStatistic):
             total = total + mechanism.cost
         return Noise(mechanisms, (times // len(self._q)) * total)
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Exponential], tally: Tally) -> Release:
         counts = tally.counts.reshape(self.groups, self._cells)
         columns = [
             np.asarray(mechanism.release(_scores(counts, level), disjoint=True, budget=None))
@@ -204,7 +203,10 @@ def _mechanism(terms: Terms, level: Fraction, times: int) -> Exponential:
     one_row = max(below, above) if terms.neighbors == "add-remove" else level.denominator
     sensitivity = one_row * terms.rows
     if "rho" in terms.price:
-        mechanism = fitted(Exponential, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times})
+        family: Any = Exponential
+        mechanism: Exponential | None = fitted(
+            family, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times}
+        )
         assert mechanism is not None
         return mechanism
     return Exponential(sensitivity=sensitivity, epsilon=terms.price["epsilon"] / times)

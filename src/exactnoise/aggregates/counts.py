@@ -164,8 +164,8 @@ def count(
 
     Notes
     -----
-    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one count by 1;
-    a replaced one can leave a group and enter another.
+    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one count by
+    1; a replaced one can leave a group and enter another.
 
     Examples
     --------

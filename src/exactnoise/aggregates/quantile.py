@@ -190,7 +190,8 @@ def _candidates(bounds: Any, granularity: Number | None) -> Grid:
     low, high = -(-bounds.lower // step), bounds.upper // step
     if not low <= high or max(high - low, 0) >= _MOST_CANDIDATES:
         raise ValueError(
-            f"granularity must leave at least one multiple within the bounds, and fewer than 2**24, got {shown(granularity)}"
+            "granularity must leave at least one multiple within the bounds, and fewer than 2**24, got "
+            f"{shown(granularity)}"
         )
     if max(abs(low), abs(high)) > 2**50 or not -1000 <= exponent <= 970:
         raise ValueError(f"granularity is too fine for the bounds' magnitude, got {shown(granularity)}")

@@ -225,7 +225,7 @@ class Statistic(ABC):
             return codes
         assert terms is not None
         groups = terms.groups if self._groups is not None else None
-        kept = people.kept(person, codes, size, rows=terms.rows, groups=groups)
+        kept = people.kept(person, codes, size, rows=terms.rows, groups=groups, bins=self.groups)
         return np.where(kept, 0 if codes is None else codes, -1)
 
     def _check_mergeable(self, other: Any) -> None:

@@ -248,12 +248,11 @@ def mean(
 
     Notes
     -----
-    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds. Where the number of rows
-    is public (neighbours that replace one row, no groups, no dropped rows) the sum of x - c gets noise for its
+    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds. Where the number of
+    rows is public (neighbours that replace one row, no groups, no dropped rows) the sum of x - c gets noise for its
     sensitivity upper - lower and is divided by that number. Everywhere else two parts share the price, one half each:
     the sum of x - c, which one row changes by at most half the bounds' width, and the number of rows, which it changes
-    by 1; the mean is c plus their quotient, the denominator being at least 1. No exact number of rows enters
-    otherwise.
+    by 1; the mean is c plus their quotient, the denominator being at least 1.
     """
     statistic = Mean(bounds=bounds, nan=nan, keys=keys)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)

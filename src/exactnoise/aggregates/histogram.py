@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import bin_values, count_codes
-from exactnoise.accounting.amount import exact, float_down, shown
+from exactnoise.accounting.amount import exact, shown
 from exactnoise.aggregates.counts import CellCounts
 from exactnoise.aggregates.groups import declared
 from exactnoise.aggregates.noise import Noise, Part, noise_for
@@ -23,6 +23,7 @@ from exactnoise.aggregates.terms import ReleaseTerms, Terms
 __all__ = ["Histogram", "histogram"]
 
 _MOST_CELLS = 2**31
+_LARGEST_EDGE = 10**308
 
 Codes = npt.NDArray[np.int64]
 
@@ -213,7 +214,10 @@ class _Edges(_Axis):
         typed = list(edges)
         if len(typed) < 2:
             raise ValueError(f"{name} must have at least two numbers, got {len(typed)}")
-        self._floats = np.array([float_down(exact(edge, f"{name}[{i}]", signed=True)) for i, edge in enumerate(typed)])
+        exact_edges = [exact(edge, f"{name}[{i}]", signed=True) for i, edge in enumerate(typed)]
+        if any(abs(edge) > _LARGEST_EDGE for edge in exact_edges):
+            raise ValueError(f"{name} must be between -1e308 and 1e308")
+        self._floats = np.array([float(edge) for edge in exact_edges])
         if not (np.diff(self._floats) > 0).all():
             raise ValueError(f"{name} must ascend strictly")
         self.labels = tuple(itertools.pairwise(edge.item() if isinstance(edge, np.generic) else edge for edge in typed))

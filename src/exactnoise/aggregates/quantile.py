@@ -18,6 +18,7 @@ from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Tally, release_once
 from exactnoise.aggregates.sums import BoundedStatistic
 from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.mechanisms._parameters import checked_power_of_two
 from exactnoise.mechanisms.selection import Exponential
 
 __all__ = ["Quantile", "quantile"]
@@ -183,10 +184,8 @@ def _checked_levels(q: Any, several: bool) -> tuple[Fraction, ...]:
 def _candidates(bounds: Any, granularity: Number | None) -> Grid:
     if granularity is None:
         return Grid.of_floats(bounds, _BITS)
-    step = exact(granularity, "granularity")
-    exponent = step.numerator.bit_length() - step.denominator.bit_length()
-    if step != Fraction(2) ** exponent:
-        raise ValueError(f"granularity must be a power of two such as 1 or 0.25, got {shown(granularity)}")
+    exponent = checked_power_of_two(granularity)
+    step = Fraction(2) ** exponent
     low, high = -(-bounds.lower // step), bounds.upper // step
     if not low <= high or max(high - low, 0) >= _MOST_CANDIDATES:
         raise ValueError(

@@ -155,9 +155,10 @@ def variance(
     Notes
     -----
     *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds, w their width and n
-    the number of rows. Where n is public (see `mean`), replacing a row changes the variance by at most w^2 (n - 1) / n^2,
-    and it gets noise for that. Everywhere else three parts share the price, a third each: the sum of x - c, which one
-    row changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it changes by at most w^2 / 8; and n.
+    the number of rows. Where n is public (see `mean`), replacing a row changes the variance by at most
+    w^2 (n - 1) / n^2, and it gets noise for that. Everywhere else three parts share the price, a third each: the sum of
+    x - c, which one row changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it changes by at most w^2 / 8;
+    and n.
     The moments are exact integers (a public grid of at most 2^30 steps between the bounds), so that no mean is
     subtracted before it has been released.
     """

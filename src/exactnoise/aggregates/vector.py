@@ -168,8 +168,8 @@ def vector_sum(
     -----
     *Guarantee.* That of the mechanism, for the sensitivity shown: `bound` for a row that is added or removed, twice
     that for one that is replaced. Each clipped number is cut towards zero to a multiple of a public power of two, so
-    that no norm grows, and added as an integer of 128 bits. With an L2 bound and no delta, Laplace noise has to cover the L1
-    norm, up to sqrt(d) times as large: give delta or rho.
+    that no norm grows, and added as an integer of 128 bits. With an L2 bound and no delta, Laplace noise has to cover
+    the L1 norm, up to sqrt(d) times as large: give delta or rho.
 
     Examples
     --------

@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -209,6 +210,29 @@ def test_large_arrays():
     y = x.copy()
     y[77] = 1
     assert replay(lambda data: Laplace(sensitivity=1, epsilon=1).release(data, budget=None), x, y).distances == (1,)
+
+
+def test_threads():
+    """Releases in threads of the pipeline's own, and in several of the mechanism's."""
+
+    def pipeline(x: np.ndarray) -> list[np.ndarray]:
+        m = Laplace(sensitivity=1, epsilon=1)
+        answers = []
+        for piece in np.array_split(x, 3):
+            with ThreadPoolExecutor(1) as pool:
+                answers.append(pool.submit(m.release, piece, budget=None, workers=2).result())
+        return answers
+
+    x = np.zeros(300_000)
+    y = x.copy()
+    y[-1] = 1
+    assert replay(pipeline, x, y).distances == (0, 0, 1)
+
+
+def test_a_budget_from_outside_pays_twice():
+    pays = budget(1)
+    with pytest.raises(ReplayError, match="make its own budget"):
+        replay(lambda x: COUNT.release(len(x), budget=pays), [1], [1, 2])
 
 
 def test_spends_apart_from_releases():

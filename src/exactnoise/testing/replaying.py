@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from exactnoise.accounting.amount import approximately
 from exactnoise.accounting.budget import Spend
+from exactnoise.errors import BudgetExceeded
 from exactnoise.testing.distance import Distance, declared_sensitivity, measured
 from exactnoise.testing.recording import Call, Charge, Event, Recorder, patched
 from exactnoise.testing.sameness import difference
@@ -122,6 +123,16 @@ def replay(pipeline: Callable[[Data], Any], data: Data, neighbour: Data) -> Repl
     A failure is a leak, or looks like one. Passing is about this pair of neighbours alone: try pairs that are
     extreme, such as a row at a bound, beyond it, and not there at all. Warnings are those of the default filters, and
     raise nothing meanwhile. A choice among people's rows is made by their order, for both runs.
+
+    Examples
+    --------
+    >>> from exactnoise import Laplace
+    >>> def total(minutes):
+    ...     clipped = [min(max(value, 0), 60) for value in minutes]
+    ...     return Laplace(sensitivity=60, epsilon=1).release(sum(clipped), budget=None)
+    >>> replay(total, [12, 75], [12, 75, 999])
+    call  mechanism                           shape  distance  sensitivity
+    1     Laplace(sensitivity=60, epsilon=1)  ()     60        60
     """
     first = _Freezing()
     before = _run(pipeline, data, first)
@@ -237,9 +248,11 @@ _ONE_RUN = "an exception that depends on the data is an output that no noise hid
 
 
 def _check_ends(before: _End, after: _End) -> None:
-    ends = [f"{_shown(end.error)}" if end.error else "it ended well" for end in (before, after)]
+    ends = [_shown(end.error) if end.error else "it ended well" for end in (before, after)]
     if ends[0] != ends[1]:
-        raise ReplayError(f"{_ONE_RUN}: on the data {ends[0]}, and on the neighbour {ends[1]}") from (
+        shared = before.error is None and isinstance(after.error, BudgetExceeded)
+        hint = ". Does it make its own budget? One from outside pays for both runs" if shared else ""
+        raise ReplayError(f"{_ONE_RUN}: on the data {ends[0]}, and on the neighbour {ends[1]}{hint}") from (
             after.error or before.error
         )
     said = [[f"{w.category.__name__}: {w.message}" for w in end.warned] for end in (before, after)]

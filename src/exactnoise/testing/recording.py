@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.budget import Spend
 from exactnoise.mechanisms import AdditiveMechanism, LocalRandomizer, Mechanism, SelectionMechanism, Snapping
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
+from exactnoise.mechanisms._wide import Wide
 from exactnoise.mechanisms.selection import checked_scores
 
 __all__ = ["Call", "Charge", "Event", "Recorder", "Sampling", "patched"]
@@ -252,10 +252,9 @@ def _without_nan(lanes: Lanes, dtype: np.dtype[Any], nan: float) -> npt.NDArray[
     return values.reshape(lanes.values.shape)
 
 
-def _of_wide(mechanism: AdditiveMechanism, x: Any, options: Options) -> tuple[npt.NDArray[Any], dict[str, Any]]:
-    fractions: list[Fraction] = x.fractions()
-    inputs = np.empty(len(fractions), object)
-    inputs[:] = fractions
+def _of_wide(mechanism: AdditiveMechanism, x: Wide, options: Options) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+    inputs = np.empty(x.low.size, object)
+    inputs[:] = x.fractions()
     return inputs.reshape(x.low.shape), {"shape": x.low.shape, "exponent": x.exponent}
 
 
@@ -289,9 +288,8 @@ def _of_randomizer(mechanism: LocalRandomizer, x: Any, options: Options) -> tupl
 
 _RELEASES: list[tuple[Any, str, Reader]] = [
     (AdditiveMechanism, "release", _of_additive),
+    (AdditiveMechanism, "release_wide", _of_wide),
     (Snapping, "release", _of_snapping),
     (SelectionMechanism, "release", _of_selection),
     (LocalRandomizer, "release", _of_randomizer),
 ]
-if hasattr(AdditiveMechanism, "release_wide"):
-    _RELEASES.append((AdditiveMechanism, "release_wide", _of_wide))

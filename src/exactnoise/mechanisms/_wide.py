@@ -43,6 +43,10 @@ class Wide(NamedTuple):
         return cls(words[:, 0], words[:, 1].view(np.int64), exponent)
 
     @classmethod
+    def from_counts(cls, counts: npt.NDArray[np.int64]) -> Self:
+        return cls(counts.view(np.uint64), counts >> np.int64(63), 0)
+
+    @classmethod
     def from_ints(cls, integers: Iterable[int], exponent: int) -> Self:
         """Python integers, in one dimension; those beyond 127 bits saturate."""
         clamped = [min(max(integer, -(2**127)), 2**127 - 1) for integer in integers]

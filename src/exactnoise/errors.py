@@ -18,7 +18,9 @@ __all__ = [
     "BudgetExceeded",
     "EntropyError",
     "ExactNoiseError",
+    "JobError",
     "MissingExtra",
+    "SchemaError",
     "UnsupportedInstructionSet",
     "raise_for_status",
 ]
@@ -89,6 +91,20 @@ class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
         return type(self), self._parts
+
+
+class JobError(ExactNoiseError, ValueError):
+    """A job file that asks for something that cannot be; the message names its key and line. No data was read."""
+
+
+class SchemaError(ExactNoiseError, ValueError):
+    """A file is not what it was said to be: another format, a missing column, a column of another type.
+
+    Parameters
+    ----------
+    message : str
+        Names of files, columns and types, which are public; never a value.
+    """
 
 
 class EntropyError(ExactNoiseError, OSError):

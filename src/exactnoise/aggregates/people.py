@@ -13,7 +13,7 @@ from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates._columns import BLOCK, Integers, Kind, mapped
 from exactnoise.mechanisms._arrow import Text
 
-__all__ = ["bounded_change", "kept"]
+__all__ = ["People", "bounded_change", "kept"]
 
 _Words = npt.NDArray[np.uint64]
 _WORDS_OF_A_KEY = 1 << 20
@@ -83,7 +83,7 @@ def kept(
     words (the property that a mixture of pairs, each of them within the guarantee, is within it: both epsilon-delta
     and Renyi divergences are jointly quasi-convex).
     """
-    ids, missing = mapped(person, "person", _People())
+    ids, missing = mapped(person, "person", People())
     if ids.size != n:
         raise ValueError(f"person must have x's length: {n} rows, not {ids.size}")
     counted = np.ones(n, np.bool_) if missing is None else ~missing
@@ -187,7 +187,7 @@ def _random_words(streams: int, n: int) -> _Words:
     return words[: streams * n].reshape(streams, n)
 
 
-class _People:
+class People:
     """Ids as integers: those that are numbers as they are, others in the order in which they come."""
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ from exactnoise.aggregates._columns import mapped
 from exactnoise.aggregates.people import People, kept
 from exactnoise.aggregates.statistic import Statistic
 from exactnoise.errors import BudgetExceeded, SchemaError
+from exactnoise.publish.definition import Definition
 from exactnoise.publish.files import Chunk, Table
-from exactnoise.publish.job import Job
 from exactnoise.publish.statistics import StatisticSpec
 
 __all__ = ["Released", "Totals", "rehearsed"]
@@ -40,10 +40,10 @@ class Totals:
 
     Parameters
     ----------
-    job : Job
+    job : Definition
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Definition) -> None:
         self._job = job
         self._groups = len(job.groups) if job.groups is not None else None if job.person is None else 1
         self._statistics = [(spec, spec.accumulator(self._groups)) for spec in job.statistics]
@@ -127,7 +127,7 @@ class Totals:
 class _Sample:
     """Rows that are held until it is drawn which of them count."""
 
-    def __init__(self, job: Job, groups: int) -> None:
+    def __init__(self, job: Definition, groups: int) -> None:
         assert job.person is not None
         self._person, self._path = job.person, job.input
         self._columns = {spec.column for spec in job.statistics if spec.column is not None}
@@ -167,7 +167,7 @@ class _Sample:
         return chosen
 
 
-def rehearsed(job: Job, table: Table, neighbors: Any, unit: str) -> list[Released]:
+def rehearsed(job: Definition, table: Table, neighbors: Any, unit: str) -> list[Released]:
     """Release no rows, at no price: all that can be wrong is found out, and what noise there would be.
 
     Raises
@@ -182,7 +182,7 @@ def rehearsed(job: Job, table: Table, neighbors: Any, unit: str) -> list[Release
     return totals.release(lambda spec: {"budget": None, "neighbors": neighbors, **job.share(spec)})
 
 
-def _check_limits(job: Job, unit: str) -> None:
+def _check_limits(job: Definition, unit: str) -> None:
     limits = job.section.section("limits")
     if unit == "row":
         if job.limits:

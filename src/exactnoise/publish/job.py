@@ -1,373 +1,169 @@
-"""A publication written down: input, privacy, keys and statistics, in TOML.
-
-    id = "visits-{date}"
-    data_version = "{date}"
-    [input]
-    path = "visits.parquet"       # CSV, SQLite (with table = ...), Parquet or Arrow IPC
-    person = "user_id"            # optional: then limits are enforced by sampling, else they are declared
-    [privacy]
-    epsilon = "1.0"               # or with delta, or rho: the price of all statistics together
-    ledger = "privacy.db"
-    budget = "visits"
-    [limits]                      # needed where the budget's unit is not "row"
-    rows_per_person = 5
-    groups_per_person = 3
-    [keys]
-    site = ["a", "b", "c"]        # or {file = "sites.csv"}, or {from = 1, to = 100}
-    [[statistic]]
-    kind = "count"                # or sum, mean, variance, quantile, histogram
-    by = ["site"]
-    weight = 1                    # its part of the price, relative to the others'
-    [output]                      # optional
-    path = "visits-{date}.parquet"
-
-Relative paths are relative to the job file. All statistics of a job have the same `by`: its output is one table, with a
-row for each combination of declared keys, in the declared order.
-"""
+"""A job: planned without spending anything, and run into a snapshot."""
 
 from __future__ import annotations
 
-import csv
-import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from exactnoise.accounting import PrivacyCost
-from exactnoise.accounting.amount import text
-from exactnoise.aggregates.groups import Groups, declared
-from exactnoise.errors import JobError
-from exactnoise.publish.files import ENDINGS, Format, Kind
-from exactnoise.publish.files.cells import cells_of
-from exactnoise.publish.statistics import StatisticSpec, kind_of
-from exactnoise.publish.toml import Document, Section
+from exactnoise.accounting import PrivacyBudget
+from exactnoise.errors import BudgetExceeded, ExactNoiseError
+from exactnoise.ledger import Ledger, LedgerBudget
+from exactnoise.publish.definition import Definition
+from exactnoise.publish.exact import Totals, rehearsed
+from exactnoise.publish.files import Table, open_table
+from exactnoise.publish.plan import Expectation, Plan, PlanRow
+from exactnoise.publish.publish import publish
+from exactnoise.publish.snapshot import Snapshot
 
 __all__ = ["Job"]
 
-_TABLES = ("id", "data_version", "input", "privacy", "limits", "keys", "statistic", "output")
-_KINDS: Mapping[str, Kind] = {
-    "text": "texts",
-    "integer": "integers",
-    "date": "dates",
-    "time": "times",
-    "boolean": "booleans",
-}
-_MOST_KEYS = 2**24
+#: Told how far the input has been read, and how far that is in all.
+Tell = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Job:
-    """A checked job file. Nothing but the job file, and files of keys, has been read.
+class Job(Definition):
+    """A job file, checked.
 
-    Attributes
-    ----------
-    path : Path
-        The job file.
-    id, data_version : str
-        With the date filled in.
-    input, output : Path or None
-    table, person : str or None
-    cost : PrivacyCost
-        The price of all statistics together.
-    price : dict of str to Fraction
-        The same, by name as it was typed.
-    ledger, budget : Path, str
-    neighbors, unit : str or None
-        What the job says about the budget: checked where there is a ledger, needed for a plan without one.
-    limits : dict
-        rows_per_person and groups_per_person, as far as they are given.
-    by : tuple of str
-        The columns of keys.
-    groups : Groups or None
-        The declared keys of these columns.
-    statistics : tuple of StatisticSpec
-    columns : dict of str to Kind
-        Of the input, and as what they are read.
+    Made by `Job.load`; the attributes are those of `Definition`.
+
+    Examples
+    --------
+    >>> job = Job.load("visits.toml", date="2024-03-01")  # doctest: +SKIP
+    >>> print(job.plan())  # doctest: +SKIP
+    >>> job.run("visits.csv").read()  # doctest: +SKIP
     """
 
-    path: Path
-    id: str
-    data_version: str
-    input: Path
-    table: str | None
-    person: str | None
-    price: dict[str, Fraction]
-    cost: PrivacyCost
-    ledger: Path
-    budget: str
-    neighbors: Any
-    unit: str | None
-    limits: dict[str, Any]
-    by: tuple[str, ...]
-    groups: Groups | None
-    statistics: tuple[StatisticSpec, ...]
-    columns: dict[str, Kind]
-    output: Path | None
-    format: Format | None
-    section: Section
-
-    @classmethod
-    def load(cls, path: str | Path, *, id: str | None = None, date: str | datetime.date | None = None) -> Job:  # noqa: A002
-        """Read and check a job file.
+    def plan(self, *, expected: Expectation | None = None) -> Plan:
+        """Say what `run` would do. Nothing is spent, and of the input only the types of its columns are read.
 
         Parameters
         ----------
-        path : str or Path
-        id : str, optional
-            Instead of the file's.
-        date : str or date, optional
-            What ``{date}`` stands for in `id`, `data_version` and paths; today by default.
+        expected : Expectation, optional
+            What the public expects of the cells.
 
         Returns
         -------
-        Job
+        Plan
+
+        Raises
+        ------
+        JobError, SchemaError, OSError
+            As `run`, but that without a ledger the job's own neighbors and unit are taken.
+        """
+        budget = self._budget() if self.ledger.exists() else None
+        neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
+        with self._open() as table:
+            rehearsal = rehearsed(self, table, neighbors, unit)
+        refusal = None
+        if budget is not None:
+            try:
+                budget.check(self.cost)
+            except BudgetExceeded as error:
+                refusal = error
+        expected = expected or Expectation()
+        rows = tuple(PlanRow.of(released, self.share(released.spec), expected) for released in rehearsal)
+        cells = 1 if self.groups is None else len(self.groups)
+        return Plan(self, neighbors, unit, rows, cells, budget.remaining if budget else None, refusal)
+
+    def run(self, path: str | Path | None = None, *, tell: Tell = lambda done, of: None) -> Snapshot:
+        """Publish: reserve the price, read the input, release, and put the file in place.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to make; by default the job's output.
+        tell : callable, optional
+            Called with the position in the input and its size, while it is read.
+
+        Returns
+        -------
+        Snapshot
 
         Raises
         ------
         JobError
-            The file, or a file of keys, asks for something that cannot be; the message names the key and its line.
-        OSError
-            It cannot be read.
+            The job does not fit its ledger. Nothing was spent.
+        SchemaError
+            The input does not fit the job: it is found out from its header, before anything is spent.
+        ExactNoiseError, OSError
+            As `publish`.
+
+        Notes
+        -----
+        A cell that cannot be understood counts as a missing one, so that no row can stop a job that has been paid for:
+        what it says once its price is reserved does not depend on rows, unless the file cannot be read to its end.
         """
-        return _load(Path(path), id, _iso(date))
+        target = Path(path) if path is not None else self.output
+        if target is None:
+            raise self.section.error(None, "there is no output: say [output] path, or the path to make")
+        budget = self._budget()
+        with self._open() as table:
+            rehearsed(self, table, budget.neighbors, budget.unit)
 
-    def share(self, statistic: StatisticSpec) -> dict[str, Fraction]:
-        """The part of the price that a statistic gets: exact, so that all parts add up to the whole."""
-        whole = sum((other.weight for other in self.statistics), Fraction(0))
-        return {name: amount * statistic.weight / whole for name, amount in self.price.items()}
+        def make(purse: PrivacyBudget) -> dict[str, Any]:
+            totals = Totals(self)
+            with self._open() as table:
+                totals.add_all(table, lambda done: tell(done, table.size))
+            columns = self._key_columns()
+            for spec, _, release in totals.release(
+                lambda spec: {"budget": purse, "label": spec.name, **self.share(spec)}
+            ):
+                columns |= spec.columns(release)
+            return columns
 
-    def query(self) -> dict[str, Any]:
-        """What is asked, in JSON's types, without the price: public, and what a rerun must have in common."""
-        return {
-            "table": self.table,
-            "person": self.person,
-            "limits": dict(self.limits),
-            "keys": self.key_domain(),
-            "statistics": [statistic.facts() for statistic in self.statistics],
-        }
+        return publish(
+            target,
+            make,
+            id=self.id,
+            data_version=self.data_version,
+            budget=budget,
+            query=self.query(),
+            format=self.format,
+            **self.price,
+        )
 
-    def key_domain(self) -> dict[str, list[Any]]:
-        """The declared keys of each column, in JSON's types."""
-        columns = () if self.groups is None else self.groups.columns
-        return {
-            name: [key if isinstance(key, bool | int | str) else key.isoformat() for key in keys]
-            for name, keys in zip(self.by, columns, strict=True)
-        }
+    def _open(self) -> Table:
+        return open_table(self.input, table=self.table, columns=self.columns)
 
+    def _key_columns(self) -> dict[str, Any]:
+        if self.groups is None:
+            return {}
+        keys = self.groups.keys if len(self.by) > 1 else [(key,) for key in self.groups.keys]
+        return {name: [key[i] for key in keys] for i, name in enumerate(self.by)}
 
-def _iso(date: str | datetime.date | None) -> str:
-    try:
-        day = datetime.date.today() if date is None else datetime.date.fromisoformat(str(date))
-    except ValueError:
-        raise JobError(f"the date must be written as 2024-12-31, got {date!r}") from None
-    return day.isoformat()
-
-
-def _load(path: Path, name: str | None, date: str) -> Job:
-    root = Document(path).root
-    root.only(_TABLES)
-    given, privacy, limits, output = (root.section(part) for part in ("input", "privacy", "limits", "output"))
-    given.only(("path", "table", "person"))
-    privacy.only(("epsilon", "delta", "rho", "ledger", "budget", "neighbors", "unit"))
-    limits.only(("rows_per_person", "groups_per_person"))
-    output.only(("path", "format"))
-    if not (sections := root.sections("statistic")):
-        raise root.error(None, "statistic is missing: what to publish, a table [[statistic]] each")
-    statistics = tuple(StatisticSpec.read(section) for section in sections)
-    price, cost = _price(privacy)
-    by = _same_by(statistics)
-    groups = _groups(root.section("keys"), by, path.parent)
-    person = given.text("person")
-    if person is not None and "rows_per_person" not in limits:
-        raise given.error("person", "needs limits: rows_per_person, and with keys groups_per_person")
-    place = output.text("path")
-    form = output.get("format")
-    if form is not None and form not in ENDINGS.values():
-        raise output.error("format", f"must be one of {', '.join(sorted(set(ENDINGS.values())))}; got {form!r}")
-    job = Job(
-        path=path,
-        id=name or _filled(root, "id", "the name of the release, such as 'visits-{date}'", date),
-        data_version=_filled(
-            root, "data_version", "which data it is: another version is another release; such as '{date}'", date
-        ),
-        input=path.parent / _path(given, "path", "the table to read", date),
-        table=given.text("table"),
-        person=person,
-        price=price,
-        cost=cost,
-        ledger=path.parent / _path(privacy, "ledger", "the file of budgets; exactnoise ledger create makes one", date),
-        budget=_text(privacy, "budget", "the name of the budget in the ledger"),
-        neighbors=privacy.text("neighbors"),
-        unit=privacy.text("unit"),
-        limits={name: limits.get(name) for name in limits},
-        by=by,
-        groups=groups,
-        statistics=statistics,
-        columns=_columns(statistics, by, groups, person),
-        output=None if place is None else path.parent / place.replace("{date}", date),
-        format=form,
-        section=root,
-    )
-    _check_output_columns(job)
-    return job
-
-
-def _text(section: Section, name: str, why: str) -> str:
-    section.needed(name, why)
-    value = section.text(name)
-    assert value is not None
-    return value
-
-
-def _path(section: Section, name: str, why: str, date: str) -> str:
-    return _text(section, name, why).replace("{date}", date)
-
-
-def _filled(section: Section, name: str, why: str, date: str) -> str:
-    filled = _text(section, name, why).replace("{date}", date)
-    if "{" in filled or "}" in filled:
-        raise section.error(name, "only {date} can stand in braces")
-    return filled
-
-
-def _price(privacy: Section) -> tuple[dict[str, Fraction], PrivacyCost]:
-    typed = {name: privacy.get(name) for name in ("epsilon", "delta", "rho") if name in privacy}
-    if ("epsilon" in typed) == ("rho" in typed):
-        raise privacy.error(None, "say either epsilon, with or without delta, or rho: the price of the whole job")
-    if "delta" in typed and "rho" in typed:
-        raise privacy.error("delta", "belongs to epsilon; a price in rho has none")
-    price = {}
-    for name, value in typed.items():
+    def _budget(self) -> LedgerBudget:
+        privacy = self.section.section("privacy")
+        if not self.ledger.exists():
+            raise privacy.error(
+                "ledger",
+                f"there is no {self.ledger}; exactnoise ledger create {self.ledger} --budget {self.budget} makes it",
+            )
+        ledger = Ledger(self.ledger)
         try:
-            price[name] = getattr(PrivacyCost(**{"epsilon": 1, name: value}), name)
+            budget = ledger.budget(self.budget)
+        except ExactNoiseError:
+            raise
+        except ValueError as error:
+            raise privacy.error("budget", str(error)) from None
+        for name in ("neighbors", "unit"):
+            said, true = getattr(self, name), getattr(budget, name)
+            if said is not None and said != true:
+                raise privacy.error(name, f"the budget {self.budget!r} has {true!r}, the job says {said!r}")
+        try:
+            budget.check(self.cost)
+        except BudgetExceeded:
+            pass  # not if it has been paid for already
         except (TypeError, ValueError) as error:
-            raise privacy.error(name, str(error)) from None
-        if not price[name] or (name == "delta" and price[name] >= 1):
-            raise privacy.error(name, f"must be positive{' and below 1' if name == 'delta' else ''}, got {value}")
-    return price, PrivacyCost.from_exact(**price)
+            raise privacy.error(None, str(error)) from None
+        return budget
 
-
-def _same_by(statistics: tuple[StatisticSpec, ...]) -> tuple[str, ...]:
-    first = statistics[0]
-    for other in statistics[1:]:
-        if other.by != first.by:
-            name = "by" if "by" in other.section else None
-            raise other.section.error(
-                name,
-                f"all statistics of a job have the same by, as its output is one table; here it is {list(other.by)}, "
-                f"in the first statistic {list(first.by)}. Split the job: one file for each by, of an id of its own",
-            )
-    return first.by
-
-
-def _groups(keys: Section, by: tuple[str, ...], folder: Path) -> Groups | None:
-    for name in keys:
-        if name not in by:
-            raise keys.error(name, f"no statistic has it in its by = {list(by)}")
-    columns = []
-    for name in by:
-        if name not in keys:
-            raise keys.error(
+    def _relation(self) -> tuple[str, str]:
+        privacy = self.section.section("privacy")
+        if self.neighbors not in ("add-remove", "replace-one") or self.unit is None:
+            raise privacy.error(
                 None,
-                f"{name} is missing: the keys of this column that are published, declared without looking at the data",
+                f"the ledger {self.ledger} does not exist yet: create it, or say neighbors = 'add-remove' or "
+                "'replace-one' and unit = 'person', 'row' or another name here, to plan without it",
             )
-        columns.append(_key_list(keys, name, folder))
-    if not columns:
-        return None
-    try:
-        groups = declared(tuple(columns) if len(columns) > 1 else columns[0])
-    except (TypeError, ValueError) as error:
-        raise keys.error(None, str(error)) from None
-    if len(groups) > _MOST_KEYS:
-        raise keys.error(None, f"{len(groups)} combinations are too many for one table; at most 2^24")
-    return groups
-
-
-def _key_list(keys: Section, name: str, folder: Path) -> list[Any]:
-    value = keys.get(name)
-    if isinstance(value, dict):
-        section = keys.section(name)
-        value = _from_file(section, name, folder) if "file" in section else _from_range(section)
-    if not isinstance(value, list):
-        raise keys.error(name, 'must be a list of keys, or {file = "..."}, or {from = .., to = ..}')
-    try:
-        declared(value)
-    except (TypeError, ValueError) as error:
-        raise keys.error(name, str(error).removeprefix("keys ")) from None
-    return value
-
-
-def _from_range(section: Section) -> list[int]:
-    section.only(("from", "to"))
-    ends = [section.needed(end, "whole numbers from .. to are the keys, both included") for end in ("from", "to")]
-    if not all(type(end) is int for end in ends) or not 0 <= ends[1] - ends[0] < _MOST_KEYS:
-        raise section.error(None, f"from and to must be whole numbers, from <= to, got {ends[0]!r} and {ends[1]!r}")
-    return list(range(ends[0], ends[1] + 1))
-
-
-def _from_file(section: Section, name: str, folder: Path) -> list[Any]:
-    """The column of a CSV file of public keys; what a cell says may be in a message."""
-    section.only(("file", "column", "type"))
-    path = folder / _text(section, "file", "a CSV file of keys")
-    column, kind = section.text("column") or name, section.get("type", "text")
-    if kind not in _KINDS:
-        raise section.error("type", f"must be one of {', '.join(_KINDS)}; got {kind!r}")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
-    except OSError as error:
-        raise section.error("file", f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise section.error("file", f"{path} is no CSV file in UTF-8: {error}") from None
-    if not rows or rows[0].count(column) != 1:
-        raise section.error("file", f"{path} must have a column {column!r} in its first line, once")
-    index = rows[0].index(column)
-    cells = [row[index] if index < len(row) else "" for row in rows[1:]]
-    values = list(cells_of(_KINDS[kind])(cells))
-    if None in values:
-        place = values.index(None)
-        raise section.error("file", f"{path}: key {place + 1} is no {kind}: {cells[place]!r}")
-    return values
-
-
-def _columns(
-    statistics: tuple[StatisticSpec, ...], by: tuple[str, ...], groups: Groups | None, person: str | None
-) -> dict[str, Kind]:
-    """Each column of the input that is read, once."""
-    columns: dict[str, Kind] = {}
-    for name, keys in zip(by, () if groups is None else groups.columns, strict=True):
-        columns[name] = kind_of(keys)
-    for statistic in statistics:
-        if statistic.column is not None and statistic.column_kind is not None:
-            known = columns.get(statistic.column, statistic.column_kind)
-            if {known, statistic.column_kind} <= {"number", "integers", "exact"} and known != statistic.column_kind:
-                columns[statistic.column] = "exact"  # keys and numbers at once
-            elif known != statistic.column_kind:
-                raise statistic.section.error(
-                    "column",
-                    f"{statistic.column!r} is read as {known} elsewhere in the job, here as {statistic.column_kind}",
-                )
-            else:
-                columns[statistic.column] = known
-    if person is not None:
-        columns.setdefault(person, "person")
-    return columns
-
-
-def _check_output_columns(job: Job) -> None:
-    seen = set(job.by)
-    for statistic in job.statistics:
-        for label in (*statistic.labels, *([statistic.error_label] if statistic.error_label else [])):
-            if label in seen:
-                raise statistic.section.error(
-                    "name" if "name" in statistic.section else None,
-                    f'the output has a column {label!r} already; give the statistic another name = "..."',
-                )
-            seen.add(label)
-
-
-def price_text(price: Mapping[str, Fraction]) -> str:
-    """``epsilon 1, delta 1e-6``."""
-    return ", ".join(f"{name} {text(amount)}" for name, amount in price.items())
+        return self.neighbors, self.unit

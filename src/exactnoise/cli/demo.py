@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from exactnoise import BudgetExceeded, DiscreteLaplace, PrivacyBudget
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError, UsageError
-from exactnoise.cli.metadata import describe
+from exactnoise.publish.metadata import describe
 from exactnoise.cli.release_files import ReleaseFiles, metadata_path
 
 __all__ = ["add_command"]

@@ -14,7 +14,7 @@ from typing import Any
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
-from exactnoise.cli.metadata import describe
+from exactnoise.publish.metadata import describe
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles, metadata_path
 from exactnoise.cli.table import Parse, Row, Table

@@ -19,9 +19,11 @@ __all__ = [
     "EntropyError",
     "ExactNoiseError",
     "IdConflict",
+    "JobError",
     "LedgerDamaged",
     "LedgerUnavailable",
     "MissingExtra",
+    "SchemaError",
     "SnapshotDamaged",
     "SnapshotLost",
     "UnsupportedInstructionSet",
@@ -114,6 +116,20 @@ class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
         return type(self), self._parts
+
+
+class JobError(ExactNoiseError, ValueError):
+    """A job file that asks for something that cannot be; the message names its key and line. No data was read."""
+
+
+class SchemaError(ExactNoiseError, ValueError):
+    """A file is not what it was said to be: another format, a missing column, a column of another type.
+
+    Parameters
+    ----------
+    message : str
+        Names of files, columns and types, which are public; never a value.
+    """
 
 
 class EntropyError(ExactNoiseError, OSError):

@@ -78,7 +78,7 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
 
 
 class IdConflict(ExactNoiseError, ValueError):  # noqa: N818
-    """An id of a release is taken: by another query, by a process at work, or by what was charged; nothing was spent."""
+    """An id is taken: by another query, by a process at work on it, or by what was charged; nothing was spent."""
 
 
 class LedgerDamaged(ExactNoiseError, ValueError):  # noqa: N818

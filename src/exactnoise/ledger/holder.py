@@ -89,7 +89,7 @@ def _boot() -> str | None:
 
 def _namespace() -> str | None:
     try:
-        return os.readlink(_PROC / "self/ns/pid")
+        return str((_PROC / "self/ns/pid").readlink())
     except OSError:
         return None
 

@@ -18,7 +18,7 @@ from exactnoise.errors import IdConflict, LedgerDamaged
 from exactnoise.ledger.book import Account, Book, Reservation, spend_of, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
-from exactnoise.ledger.store import Entry, Rows, open_or_create, transaction
+from exactnoise.ledger.store import Entry, Rows, checked_text, open_or_create, transaction
 
 __all__ = ["Ledger"]
 
@@ -50,12 +50,12 @@ class Ledger:
 
     *Only added to.* Every entry carries the sha256 of itself and of the entry before, so that what was once written
     cannot be changed unnoticed: each use checks the entries that it has not checked yet, and replays them through
-    `PrivacyBudget`, which is the filter in memory as well. Who can write to the file can write a whole new one: keep the
-    digest that `verify` returns elsewhere, to find that out.
+    `PrivacyBudget`, which is the filter in memory as well. Who can write to the file can write a whole new one: keep
+    the digest that `verify` returns elsewhere, to find that out.
 
-    *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to itself,
-    and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk: network file
-    systems do not lock reliably.
+    *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to
+    itself, and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk:
+    network file systems do not lock reliably.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Ledger:
         TypeError, ValueError
             As `PrivacyBudget`; or the budget exists with other terms.
         """
-        _checked_text(name, "name")
+        checked_text(name, "name")
         new = PrivacyBudget(neighbors=neighbors, unit=unit, epsilon=epsilon, delta=delta, rho=rho, method=method)
         terms = terms_of(new)
         with self._writing() as write:
@@ -153,7 +153,7 @@ class Ledger:
         TypeError, ValueError
             There is no such budget, the guarantee is given in something else, or is not larger.
         """
-        _checked_text(reason, "reason")
+        checked_text(reason, "reason")
         with self._writing() as write:
             old = self._account(name).filter()
             method = old.method if delta is not None else None
@@ -198,7 +198,7 @@ class Ledger:
         if policy not in _KINDS:
             raise ValueError(f"policy must be 'charge', 'void' or 'resume', got {policy!r}")
         if policy == "void" or reason is not None:
-            _checked_text(reason, "reason")
+            checked_text(reason, "reason")
         named = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
         with self._writing() as write:
             chosen = self._to_recover(named)
@@ -380,17 +380,6 @@ class Ledger:
             if holder is not None and holder.alive():
                 raise IdConflict(f"{holder} is still at work on {name!r}")
         return [pending[name] for name in dict.fromkeys(named)]
-
-
-def _checked_text(value: object, name: str) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}")
-    if not value.strip():
-        raise ValueError(f"{name} must not be empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} must be text that UTF-8 can hold, got {value!r}") from None
 
 
 def _above(new: PrivacyCost, old: PrivacyCost) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
 
-__all__ = ["Entry", "Rows", "canonical", "open_or_create", "transaction"]
+__all__ = ["Entry", "Rows", "canonical", "checked_text", "folder_to_disk", "open_or_create", "transaction"]
 
 _APPLICATION = 0x456E4C31
 _VERSION = 1
@@ -47,6 +47,8 @@ _SCHEMA = (
     "CREATE TRIGGER no_removal BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END",
 )
 _COLUMNS = "sequence, kind, budget, id, attempt, details, digest"
+
+_DAMAGES = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR", "SQLITE_MISMATCH")
 
 _transactions = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -139,6 +141,19 @@ def canonical(document: Any) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def checked_text(value: Any, name: str) -> str:
+    """Text that an entry can hold and that says something."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}")
+    if not value.strip():
+        raise ValueError(f"{name} must not be empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that UTF-8 can hold, got {value!r}") from None
+    return value
+
+
 def _as_written(facts: tuple[Any, ...], details: Any) -> bool:
     return isinstance(details, str) and all(isinstance(fact, (int, str, type(None))) for fact in facts)
 
@@ -223,10 +238,11 @@ def _create(path: Path, first: Mapping[str, Any]) -> None:
                 os.link(made, path)
         finally:
             made.unlink(missing_ok=True)
-        _folder_to_disk(path.parent)
+        folder_to_disk(path.parent)
 
 
-def _folder_to_disk(folder: Path) -> None:
+def folder_to_disk(folder: Path) -> None:
+    """Make names in a folder durable, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -242,7 +258,9 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", None) or ""
-        if not name or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR", "SQLITE_MISMATCH")):
+        if not name or name.startswith(
+            ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR", "SQLITE_MISMATCH")
+        ):
             what = "is no SQLite file" if name == "SQLITE_NOTADB" else f"is damaged: SQLite reports {error}"
             raise LedgerDamaged(f"{path} {what}") from None
         reasons = {

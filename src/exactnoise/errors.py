@@ -18,9 +18,14 @@ __all__ = [
     "BudgetExceeded",
     "EntropyError",
     "ExactNoiseError",
+    "IdConflict",
     "JobError",
+    "LedgerDamaged",
+    "LedgerUnavailable",
     "MissingExtra",
     "SchemaError",
+    "SnapshotDamaged",
+    "SnapshotLost",
     "UnsupportedInstructionSet",
     "raise_for_status",
 ]
@@ -70,6 +75,26 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
         self.remaining = remaining
         self.largest_epsilon = largest_epsilon
         self.scale = scale
+
+
+class IdConflict(ExactNoiseError, ValueError):  # noqa: N818
+    """An id is taken: by another query, by a process at work on it, or by what was charged; nothing was spent."""
+
+
+class LedgerDamaged(ExactNoiseError, ValueError):  # noqa: N818
+    """A file is no ledger of this version, or its entries are not what was once written; nothing was spent."""
+
+
+class LedgerUnavailable(ExactNoiseError, OSError):  # noqa: N818
+    """A ledger cannot be opened, locked, read or written to: what the transaction was to record is not recorded."""
+
+
+class SnapshotDamaged(ExactNoiseError, ValueError):  # noqa: N818
+    """A published file, its metadata and the ledger do not agree."""
+
+
+class SnapshotLost(ExactNoiseError, FileNotFoundError):  # noqa: N818
+    """A release was committed, and its file is gone: it is never drawn again."""
 
 
 class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818

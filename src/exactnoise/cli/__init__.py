@@ -21,7 +21,15 @@ import exactnoise
 from exactnoise.cli import budget, demo, info, noise
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
-from exactnoise.errors import BudgetExceeded, ExactNoiseError
+from exactnoise.errors import (
+    BudgetExceeded,
+    ExactNoiseError,
+    IdConflict,
+    JobError,
+    LedgerDamaged,
+    SchemaError,
+    SnapshotDamaged,
+)
 
 __all__ = ["main"]
 
@@ -82,6 +90,10 @@ def _explain(error: BaseException) -> tuple[ExitCode, str]:
             return error.exit_code, str(error)
         case BudgetExceeded():
             return ExitCode.REFUSED, str(error)
+        case JobError() | IdConflict():
+            return ExitCode.USAGE, str(error)
+        case SchemaError() | LedgerDamaged() | SnapshotDamaged():
+            return ExitCode.CONTENT, str(error)
         case OSError():
             reason = error.strerror or str(error)
             return ExitCode.IO, f"{error.filename}: {reason}" if error.filename else reason

@@ -108,10 +108,12 @@ def _converter(kind: Kind | None, declared: str, where: str) -> Any:
     if kind is None:
         return list
     is_integer = "INT" in declared
+    # How SQLite itself tells the affinity of a column.
     is_text = any(word in declared for word in ("CHAR", "CLOB", "TEXT"))
     if kind in ("texts", "dates", "times") and is_integer:
         raise SchemaError(f"{where} is declared {declared}, its keys are {kind}")
-    if kind in ("integers", "exact") and is_text:
+    is_real = any(word in declared for word in ("REAL", "FLOA", "DOUB"))
+    if kind in ("integers", "exact") and (is_text or is_real):
         raise SchemaError(f"{where} is declared {declared}, where whole numbers are needed")
     if kind == "exact" or (kind == "number" and is_integer):
         return _exact

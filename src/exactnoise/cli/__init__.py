@@ -1,4 +1,4 @@
-"""The command line: ``exactnoise demo``, ``noise``, ``budget`` and ``info``.
+"""The command line: ``exactnoise demo``, ``noise``, ``plan``, ``publish``, ``ledger`` and others.
 
 One module a command; `main` dispatches and turns every failure into an exit code and one line that
 never quotes a value of the user's table.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import exactnoise
-from exactnoise.cli import budget, demo, info, noise
+from exactnoise.cli import budget, demo, info, ledger, noise, plan, publish, verify
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
 from exactnoise.errors import (
@@ -37,11 +37,13 @@ _EPILOG = """\
 start here:
   exactnoise demo              a made-up table, from plan to release, in a second
   exactnoise noise --help      the same for your own table, with examples
+  exactnoise plan --help       a nightly job, and what it would cost
+  exactnoise publish --help    that job, paid for once and frozen
   exactnoise budget --help     how many queries a total privacy loss pays for
   python -m pydoc exactnoise   the Python package
 
 exit codes:
-  0 done, 2 usage, 3 refused by a budget, 4 a table is not as declared,
+  0 done, 2 usage or job file, 3 refused by a budget, 4 a file is not as declared,
   5 reading or writing failed, 1 anything else, 130 interrupted
 """
 
@@ -117,6 +119,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, noise, budget, info):
+    for command in (demo, noise, plan, publish, verify, ledger, budget, info):
         command.add_command(commands)
     return parser

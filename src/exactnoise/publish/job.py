@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from exactnoise.accounting import PrivacyBudget
 from exactnoise.errors import BudgetExceeded, ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.publish.definition import Definition
-from exactnoise.publish.exact import Totals, rehearsed
+from exactnoise.publish.exact import Released, Totals, rehearsed
 from exactnoise.publish.files import Table, open_table
 from exactnoise.publish.plan import Expectation, Plan, PlanRow
 from exactnoise.publish.publish import publish
@@ -18,8 +18,8 @@ from exactnoise.publish.snapshot import Snapshot
 
 __all__ = ["Job"]
 
-#: Told how far the input has been read, and how far that is in all.
-Tell = Callable[[int, int], None]
+#: Told how far the input has been read, in bytes where that is known.
+Tell = Callable[[int], None]
 
 
 class Job(Definition):
@@ -66,7 +66,7 @@ class Job(Definition):
         cells = 1 if self.groups is None else len(self.groups)
         return Plan(self, neighbors, unit, rows, cells, budget.remaining if budget else None, refusal)
 
-    def run(self, path: str | Path | None = None, *, tell: Tell = lambda done, of: None) -> Snapshot:
+    def run(self, path: str | Path | None = None, *, tell: Tell = lambda done: None) -> Snapshot:
         """Publish: reserve the price, read the input, release, and put the file in place.
 
         Parameters
@@ -74,7 +74,7 @@ class Job(Definition):
         path : str or Path, optional
             The file to make; by default the job's output.
         tell : callable, optional
-            Called with the position in the input and its size, while it is read.
+            Called with the position in the input, while it is read.
 
         Returns
         -------
@@ -101,16 +101,12 @@ class Job(Definition):
         with self._open() as table:
             rehearsed(self, table, budget.neighbors, budget.unit)
 
-        def make(purse: PrivacyBudget) -> dict[str, Any]:
+        def make(purse: PrivacyBudget) -> _Table:
             totals = Totals(self)
             with self._open() as table:
-                totals.add_all(table, lambda done: tell(done, table.size))
-            columns = self._key_columns()
-            for spec, _, release in totals.release(
-                lambda spec: {"budget": purse, "label": spec.name, **self.share(spec)}
-            ):
-                columns |= spec.columns(release)
-            return columns
+                totals.add_all(table, tell)
+            released = totals.release(lambda spec: {"budget": purse, "label": spec.name, **self.share(spec)})
+            return _Table(self, released)
 
         return publish(
             target,
@@ -125,12 +121,6 @@ class Job(Definition):
 
     def _open(self) -> Table:
         return open_table(self.input, table=self.table, columns=self.columns)
-
-    def _key_columns(self) -> dict[str, Any]:
-        if self.groups is None:
-            return {}
-        keys = self.groups.keys if len(self.by) > 1 else [(key,) for key in self.groups.keys]
-        return {name: [key[i] for key in keys] for i, name in enumerate(self.by)}
 
     def _budget(self) -> LedgerBudget:
         privacy = self.section.section("privacy")
@@ -167,3 +157,33 @@ class Job(Definition):
                 "'replace-one' and unit = 'person', 'row' or another name here, to plan without it",
             )
         return self.neighbors, self.unit
+
+
+class _Table:
+    """The output of a job: a row a group."""
+
+    def __init__(self, job: Job, released: Sequence[Released]) -> None:
+        self._job, self._released = job, released
+
+    def columns(self) -> dict[str, Any]:
+        job = self._job
+        groups = () if job.groups is None else job.groups.keys
+        keys = groups if len(job.by) > 1 else [(key,) for key in groups]
+        columns: dict[str, Any] = {name: [key[i] for key in keys] for i, name in enumerate(job.by)}
+        for spec, _, release in self._released:
+            columns |= spec.columns(release)
+        return columns
+
+    def metadata(self) -> list[dict[str, Any]]:
+        """How each column of values was made."""
+        return [
+            {
+                **release.metadata(),
+                "name": spec.name,
+                "input": spec.column,
+                "column": label,
+                "std_error": spec.error_label,
+            }
+            for spec, _, release in self._released
+            for label in spec.labels
+        ]

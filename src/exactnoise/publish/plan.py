@@ -229,7 +229,7 @@ def _error_text(row: PlanRow) -> str:
     if row.std_error is None:
         at = "" if row.expected_error is None else f", at most {row.expected_error:.4g} as expected"
         return f"at most {row.error_times_rows:.4g} / rows in it{at}"
-    below = "" if row.below_noise is None else f"; {row.below_noise:.0%} of the cells are below the noise"
+    below = "" if row.below_noise is None else f"; {100 * row.below_noise:.3g} % of the cells are below the noise"
     return f"{row.std_error:.4g}, 95 % within {row.half_width:.4g}{below}"
 
 

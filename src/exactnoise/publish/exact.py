@@ -3,8 +3,8 @@
 All statistics of a job have the same groups, so that each row's group is settled once, and the accumulators know groups
 by their number. Where people are told apart, which of their rows count is drawn once for all statistics: what differs
 between neighbours is then still one person's kept rows, in all statistics together, and the prices add up. For that all
-rows of a person have to be seen, so that the columns that are needed stay in memory until all are read (with the draw
-about 50 bytes a row, and the values); without people memory does not grow with the input.
+rows of a person have to be seen, so that the columns that are needed stay in memory until all are read, and the draw
+takes about 150 bytes a row beside them. Without people memory does not grow with the input.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from exactnoise.accounting.amount import exact, text
 from exactnoise.aggregates import Release
 from exactnoise.aggregates.groups import declared
 from exactnoise.aggregates.statistic import Statistic
+from exactnoise.aggregates.terms import Kind as Mechanism
+from exactnoise.errors import JobError
 from exactnoise.publish.files import Kind
 from exactnoise.publish.toml import Section
 
@@ -87,7 +88,10 @@ class StatisticSpec:
         try:
             weight = exact(section.get("weight", 1), "weight")
         except (TypeError, ValueError) as error:
-            raise section.error("weight", str(error)) from None
+            raise _about(str(error), section) from None
+        mechanism = section.get("mechanism")
+        if mechanism not in (None, *get_args(Mechanism)):
+            raise section.error("mechanism", f"must be 'laplace' or 'gaussian', got {mechanism!r}")
         name = section.text("name") or (kind if column is None else f"{kind}_{column}")
         parameters = {key: section.get(key) for key in own if key in section and key != "column"}
         if kind == "count":
@@ -99,7 +103,7 @@ class StatisticSpec:
             _column_kind(kind, column, section),
             tuple(by),
             weight,
-            section.get("mechanism"),
+            mechanism,
             parameters,
             section,
         )
@@ -112,7 +116,7 @@ class StatisticSpec:
         try:
             statistic: Statistic = make(keys=None if groups is None else range(groups), **self.parameters)
         except (TypeError, ValueError) as error:
-            raise self.section.error(_about(str(error), self.section), str(error)) from None
+            raise _about(str(error), self.section) from None
         return statistic
 
     def add(self, statistic: Any, column: Any, codes: Any, rows: int) -> None:
@@ -190,10 +194,13 @@ def _column_kind(kind: str, column: str | None, section: Section) -> Kind | None
     return kind_of(categories)
 
 
-def _about(message: str, section: Section) -> str | None:
-    """The key of the table that a message of an accumulator is about."""
-    word = re.match(r"\w*", message)
-    return word[0] if word is not None and word[0] in section else None
+def _about(message: str, section: Section) -> JobError:
+    """A message of an accumulator, at the key that it is about: its first word, where there is such a key."""
+    word, _, rest = message.partition(" ")
+    name = word.partition("[")[0]
+    if name not in section:
+        return section.error(None, message)
+    return section.error(name, rest if word == name else message)
 
 
 def _plain(value: Any) -> Any:

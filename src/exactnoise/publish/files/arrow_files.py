@@ -18,6 +18,7 @@ __all__ = ["ArrowTable", "ArrowWriter", "read_arrow"]
 
 _ROWS = 2**17
 _ROW_GROUP = 2**20
+_READ_AHEAD = 2**20  # bytes
 
 
 def _libraries() -> Any:
@@ -42,7 +43,7 @@ class ArrowTable(Table):
         super().__init__(path, path.stat().st_size)
         if not self.size:
             raise SchemaError(f"{self.name} is empty")
-        self._source = pa.memory_map(str(path))
+        self._source = pa.OSFile(str(path))
         try:
             self._open = _Parquet(pa, self._source) if parquet else _Ipc(pa, self._source)
             names = list(self._open.schema.names)
@@ -77,7 +78,8 @@ class ArrowTable(Table):
 
 class _Parquet:
     def __init__(self, pa: Any, source: Any) -> None:
-        self._file = pa.parquet.ParquetFile(source)
+        # Pages are read as they are needed: a row group can be as large as the file.
+        self._file = pa.parquet.ParquetFile(source, buffer_size=_READ_AHEAD, pre_buffer=False)
         self.schema = self._file.schema_arrow
 
     def batches(self, names: list[str], rows: int) -> Iterator[tuple[Any, float]]:

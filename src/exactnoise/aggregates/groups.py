@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exactnoise.aggregates._columns import BLOCK, Integers, Kind, blocks, mapped
+from exactnoise.aggregates._columns import BLOCK, Integers, Kind, blocks, look_up, mapped
 from exactnoise.mechanisms._arrow import Text
 
 __all__ = ["Groups", "declared"]
@@ -84,13 +84,13 @@ class Groups:
             A column has another length than n, or there are more or fewer columns than declared.
         """
         if len(self.columns) == 1:
-            return _sized(self._matchers[0].codes(by, "by"), "by", n)
+            return _sized(mapped(by, "by", self._matchers[0]), "by", n)
         if not isinstance(by, (tuple, list)) or len(by) != len(self.columns):
             got = f"{len(by)} columns" if isinstance(by, (tuple, list)) else type(by).__name__
             raise ValueError(f"by must be a tuple of {len(self.columns)} columns, as keys were declared; got {got}")
         codes, outside = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         for i, (column, matcher) in enumerate(zip(by, self._matchers, strict=True)):
-            place = _sized(matcher.codes(column, f"by[{i}]"), f"by[{i}]", n)
+            place = _sized(mapped(column, f"by[{i}]", matcher), f"by[{i}]", n)
             count = len(matcher.keys)
             for rows, block in blocks(place):
                 outside[rows] |= block.view(np.uint64) >= np.uint64(count)
@@ -160,22 +160,21 @@ class _Keys:
         self.kind = _kind(keys[0])
         self._tables: dict[str, _IntegerTable] = {}
 
-    def codes(self, by: Any, name: str) -> Integers:
-        codes, missing = mapped(by, name, self)
-        return codes if missing is None else np.where(missing, -1, codes)  # a copy: codes may be the caller's
-
     def check(self, name: str, kind: Kind) -> None:
         if kind not in (self.kind, "objects"):
             raise TypeError(f"{name} must be a column of {self.kind}, as its keys are; got {kind}")
 
-    def numbers(self, values: npt.NDArray[Any]) -> Integers:
+    def numbers(self, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Integers:
         """By a table for the column's type, made when it is first met."""
         is_time = values.dtype.kind == "M"
         name = values.dtype.name if is_time else "uint64" if values.dtype.kind == "u" else "int64"
         if name not in self._tables:
             self._tables[name] = _IntegerTable(self._integers(name), unsigned=name == "uint64")
-        native = values.astype(values.dtype.newbyteorder("="), copy=False) if is_time else values
-        return self._tables[name].codes(native.view(np.int64) if is_time else native)
+        native = values.astype(values.dtype.newbyteorder("="), copy=False)
+        return self._tables[name].codes(native.view(np.int64) if is_time else native, missing)
+
+    def entries(self, values: npt.NDArray[Any]) -> Integers:
+        return self.numbers(values, None)
 
     def objects(self, values: list[Any]) -> Integers:
         found = np.empty(len(values), np.int64)
@@ -191,7 +190,8 @@ class _Keys:
         return found
 
     def texts(self, values: Text) -> Integers:
-        return np.fromiter(map(self._by_text.get, values, repeat(-1)), np.int64, len(values))
+        get = self._by_text.get
+        return values.mapped(lambda text: get(text, -1))
 
     @cached_property
     def _by_object(self) -> dict[Any, int]:
@@ -242,22 +242,19 @@ class _IntegerTable:
         self._is_identity = not unsigned and low == 0 and high == count - 1 and bool(np.all(self._codes == self._keys))
         self._table: Integers | None = None
         if self._span <= max(_DENSE, 4 * count):
-            self._table = np.full(self._span + 1, -1, np.int64)
-            self._table[(self._keys - self._dtype.type(low)).astype(np.int64)] = self._codes
+            self._table = np.full(self._span + 2, -1, np.int64)  # with something outside at either end
+            self._table[(self._keys - self._dtype.type(low)).astype(np.int64) + 1] = self._codes
 
-    def codes(self, values: npt.NDArray[Any]) -> Integers:
-        if self._is_identity and values.dtype == np.int64 and values.dtype.isnative and values.flags.c_contiguous:
+    def codes(self, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Integers:
+        if self._is_identity and values.dtype == np.int64 and values.flags.c_contiguous and missing is None:
             return values
+        if self._table is not None:
+            return look_up(self._table, self._low - 1, values, missing)
         out = np.empty(values.size, np.int64)
         for rows, block in blocks(values):
-            block = block.astype(self._dtype)
-            if self._table is None:
-                out[rows] = self._bisected(block)
-            else:
-                place = block.view(np.uint64)
-                place -= np.uint64(self._low % 2**64)  # modulo 2^64: whatever is below becomes large
-                np.minimum(place, np.uint64(self._span), out=place)
-                np.take(self._table, place.view(np.int64), out=out[rows], mode="clip")
+            out[rows] = self._bisected(block.astype(self._dtype))
+        if missing is not None:
+            out[missing] = -1
         return out
 
     def _bisected(self, block: npt.NDArray[Any]) -> Integers:

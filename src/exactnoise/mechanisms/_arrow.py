@@ -41,7 +41,7 @@ class UnsupportedFormatError(Exception):
 
 
 class Text:
-    """A column of UTF-8 texts, `data[starts[i]:stops[i]]` the i-th. Iterating gives bytes, which nobody has checked."""
+    """A column of UTF-8 texts, which nobody has checked: the i-th is `data[starts[i]:stops[i]]`."""
 
     def __init__(self, data: bytes, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> None:
         self.data = data
@@ -51,11 +51,14 @@ class Text:
     def __len__(self) -> int:
         return self.starts.size
 
-    def __iter__(self) -> Iterator[bytes]:
-        block = 1 << 14
+    def mapped(self, function: Callable[[bytes], int]) -> npt.NDArray[np.int64]:
+        """An integer for each text."""
+        data, block = self.data, 1 << 14
+        out = np.empty(len(self), np.int64)
         for i in range(0, len(self), block):
-            bounds = self.starts[i : i + block].tolist(), self.stops[i : i + block].tolist()
-            yield from map(self.data.__getitem__, map(slice, *bounds))
+            bounds = zip(self.starts[i : i + block].tolist(), self.stops[i : i + block].tolist(), strict=True)
+            out[i : i + block] = [function(data[start:stop]) for start, stop in bounds]
+        return out
 
 
 class Chunk(NamedTuple):
@@ -91,6 +94,18 @@ class Column(NamedTuple):
     dtype: np.dtype[Any] | None
     encoded: bool
     chunks: Iterator[Chunk]
+
+    def gathered(self) -> tuple[npt.NDArray[Any], _Missing]:
+        """All values of a column of numbers, and the missing ones, as copies."""
+        values, missing = [np.zeros(0, self.dtype)], [np.zeros(0, np.bool_)]
+        can_miss = False
+        for chunk in self.chunks:
+            values.append(np.array(chunk.values))
+            missing.append(np.zeros(len(chunk.values), np.bool_) if chunk.missing is None else chunk.missing)
+            can_miss |= chunk.missing is not None
+        if len(values) == 2:  # one chunk
+            return values[1], missing[1] if can_miss else None
+        return np.concatenate(values), np.concatenate(missing) if can_miss else None
 
 
 class _Schema(Structure):

@@ -175,13 +175,9 @@ def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
             if column.encoded or column.dtype is None or column.dtype.kind not in "iubf":
                 kind = "dictionary" if column.encoded else column.dtype or "text"
                 raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
-            values, missing = [np.zeros(0, column.dtype)], [np.zeros(0, np.bool_)]
-            for chunk in column.chunks:
-                values.append(np.array(chunk.values))
-                missing.append(np.zeros(len(chunk.values), np.bool_) if chunk.missing is None else chunk.missing)
+            return column.gathered()
     except _arrow.UnsupportedFormatError as error:
         raise _UnreadableError(f"{_ACCEPTED}; got {error}") from None
-    return np.concatenate(values), np.concatenate(missing)
 
 
 def _is_buffer(x: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A producer of the Arrow C data interface for tests: structs of eight-byte fields, and a count of what is not released.
+"""A producer of the Arrow C data interface for tests: structs of eight-byte fields, and a count of live ones.
 
 Written from the specification, and not with what it tests.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pytest
 from arrow_producer import Node, Producer, booleans, encoded, numbers, texts, views
@@ -119,7 +121,11 @@ def test_dates_and_times():
         None,
         np.datetime64(19000, "D").item(),
     ]
-    for code, unit in (("tdm", "ms"), ("tss:", "s"), ("tsm:", "ms"), ("tsu:", "us")):
+    assert list_of(Producer(numbers([86_400_000, -1], "tdm", "i8"))) == [
+        datetime.date(1970, 1, 2),
+        datetime.date(1969, 12, 31),
+    ]
+    for code, unit in (("tss:", "s"), ("tsm:", "ms"), ("tsu:", "us")):
         (found,) = list_of(Producer(numbers([86_400_000], code, "i8")))
         assert np.datetime64(found) == np.datetime64(86_400_000, unit)
     with _arrow.opened(Producer(numbers([1], "tsn:", "i8"))) as column:
@@ -167,9 +173,14 @@ def test_failing_producers(fails_at):
 
 def test_an_exception_inside():
     producer = Producer(numbers([1], "i", "i4"), numbers([2], "i", "i4"))
-    with pytest.raises(KeyError), _arrow.opened(producer) as column:
-        next(column.chunks)
-        raise KeyError
+
+    def interrupted():
+        with _arrow.opened(producer) as column:
+            next(column.chunks)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        interrupted()
     assert producer.live == 0
 
 
@@ -200,7 +211,7 @@ class Frame(Query):
 def test_tables():
     table = Node("+s", 2, [None], children=[numbers([1, 2], "i", "i4")])
     assert read(Query(table)).values.tolist() == [1, 2]
-    with pytest.raises(TypeError, match="^x must be one column or an array; got a table of type Frame"):
+    with pytest.raises(TypeError, match=r"^x must be one column or an array; got a table of type Frame"):
         read(Frame(table))
 
 
@@ -230,3 +241,9 @@ class Unreadable(Producer):
 def test_numpy_is_not_asked():
     lanes = read(Unreadable(numbers([1, None], "i", "i4")))
     assert lanes.missing.tolist() == [False, True]
+
+
+def test_the_count_of_live_structs_counts():
+    producer = Producer(numbers([1], "i", "i4"))
+    producer.__arrow_c_stream__()
+    assert producer.live == 1

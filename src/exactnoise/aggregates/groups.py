@@ -46,12 +46,22 @@ class Groups:
     """
 
     def __init__(self, columns: tuple[tuple[Any, ...], ...]) -> None:
+        self._columns = columns
         self._matchers = tuple(_Keys(keys) for keys in columns)
-        self.columns = columns
+
+    @property
+    def columns(self) -> tuple[tuple[Any, ...], ...]:
+        """The declared keys of each column."""
+        return self._columns
+
+    @property
+    def keys(self) -> tuple[Any, ...]:
+        """The key of each group."""
+        return self._columns[0] if len(self._columns) == 1 else self._combinations
 
     @cached_property
-    def keys(self) -> tuple[Any, ...]:
-        return self.columns[0] if len(self.columns) == 1 else tuple(itertools.product(*self.columns))
+    def _combinations(self) -> tuple[Any, ...]:
+        return tuple(itertools.product(*self._columns))
 
     def __len__(self) -> int:
         return math.prod(map(len, self.columns))

@@ -22,13 +22,12 @@ __all__ = ["Chunk", "Column", "Text", "UnsupportedFormatError", "exports", "open
 
 _FIXED = {
     **dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True)),
-    "tdm": "M8[ms]",
     "tss:": "M8[s]",
     "tsm:": "M8[ms]",
     "tsu:": "M8[us]",
     "tsn:": "M8[ns]",
 }
-_BOOL, _DAYS, _STRUCT, _VIEWS = "b", "tdD", "+s", "vu"
+_BOOL, _DAYS, _MILLISECONDS, _STRUCT, _VIEWS = "b", "tdD", "tdm", "+s", "vu"
 _OFFSETS = {"u": "i4", "U": "i8"}
 _TEXT_VIEW = np.dtype([("length", "i4"), ("inline", "V4"), ("buffer", "i4"), ("offset", "i4")])
 _INLINE = 12  # bytes of a text that stand in its view, after the length
@@ -245,7 +244,7 @@ class _Layout:
     def _own_dtype(self) -> np.dtype[Any] | None:
         if self._format in _FIXED:
             return np.dtype(_FIXED[self._format])
-        if self._format in (_BOOL, _DAYS):
+        if self._format in (_BOOL, _DAYS, _MILLISECONDS):
             return np.dtype("?" if self._format == _BOOL else "M8[D]")
         if self._format in _OFFSETS or self._format == _VIEWS:
             return None
@@ -254,7 +253,9 @@ class _Layout:
     def _reader(self) -> Callable[[Any, int, int, _Missing], npt.NDArray[Any] | Text]:
         if self._format in _FIXED:
             return self._fixed
-        return {_BOOL: _bits_of, _DAYS: _days, _VIEWS: _views}.get(self._format, self._texts)
+        return {_BOOL: _bits_of, _DAYS: _days, _MILLISECONDS: _days_in_milliseconds, _VIEWS: _views}.get(
+            self._format, self._texts
+        )
 
     def read(self, array: Any) -> Chunk:
         length, offset, outer = array.length, array.offset, None
@@ -312,6 +313,10 @@ def _bits(address: int | None, offset: int, length: int) -> npt.NDArray[np.bool_
 
 def _days(array: Any, offset: int, length: int, _: _Missing) -> npt.NDArray[np.datetime64]:
     return _view(array.buffers[1], np.dtype("i4"), offset, length).astype("M8[D]")
+
+
+def _days_in_milliseconds(array: Any, offset: int, length: int, _: _Missing) -> npt.NDArray[np.datetime64]:
+    return _view(array.buffers[1], np.dtype("M8[ms]"), offset, length).astype("M8[D]")
 
 
 def _view(address: int | None, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:

@@ -40,7 +40,7 @@ def validity(values: list[Any], padding: int = 0) -> bytes | None:
 
 def numbers(values: list[Any], code: str, dtype: str, offset: int = 0) -> Node:
     """Values after `offset` others; where one is missing there is garbage."""
-    filled = np.array([99] * offset + [77 if value is None else value for value in values]).astype(dtype)
+    filled = np.array([99] * offset + [77 if value is None else value for value in values], dtype)
     return Node(code, len(values), [validity(values, offset), filled.tobytes()], offset)
 
 

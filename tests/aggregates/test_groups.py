@@ -83,6 +83,15 @@ class ArrowSeries(Producer):
         raise AssertionError("not needed")
 
 
+class Frame(Producer):
+    """A table, also of one column."""
+
+    columns = ("a",)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((1, 1))
+
+
 def codes(keys, by, n=None):
     """The codes, where no number in the data raises a warning; from 0 to K-1 or -1."""
     groups = declared(keys)
@@ -331,6 +340,8 @@ def test_arrow():
         assert by.live == 0
         by = column(encoded([1, 0, 99, None], numbers([5, 6], "l", "i8"), "C", "u1"))
         assert codes([6, 5], by, 4) == [0, 1, -1, -1]
+        by = column(encoded([1, 0], numbers([None, 0], "l", "i8")))  # where there is a 77
+        assert codes([0, 77], by, 2) == [0, -1]
         by = column(numbers([0, None, 2, 5], "l", "i8"), numbers([1], "l", "i8"))
         assert codes(range(3), by, 5) == [0, -1, 2, -1, 1]
         found = declared(range(3)).codes(column(numbers([0, 1], "l", "i8")), 2)
@@ -382,12 +393,16 @@ def test_times(unit):
 @pytest.mark.parametrize(
     ("keys", "by", "message"),
     [
-        (["a"], np.array([1.5]), r"^by must be one column of integers, .*; got dtype float64$"),
+        (
+            ["a"],
+            np.array([1.5]),
+            r"^by must be one column .*; got dtype float64, which pandas makes of integers",
+        ),
         (["a"], np.array([1]), r"^by must be a column of texts, as its keys are; got integers$"),
         ([1], np.array(["a"]), r"^by must be a column of integers, as its keys are; got texts$"),
         ([1], np.array([True]), r"got booleans$"),
         ([True], np.array([1]), r"^by must be a column of booleans, as its keys are; got integers$"),
-        ([1], np.array([], float), r"got dtype float64$"),
+        ([1], np.array([], float), r"got dtype float64, which pandas makes of integers"),
         (["a"], np.array([b"a"]), r"got dtype \|S1$"),
         ([1], np.array([1], "m8[s]"), r"got dtype timedelta64"),
         ([DAY], np.array([1], "M8[M]"), r"got dtype datetime64\[M\]$"),
@@ -397,9 +412,14 @@ def test_times(unit):
         ([1], None, r"got NoneType of 0 dimensions$"),
         (["a"], "a", r"got str of 0 dimensions$"),
         ([1], {1}, r"got set of 0 dimensions$"),
-        ([1], Producer(numbers([1.5], "g", "f8")), r"got dtype float64$"),
+        (
+            [1],
+            Producer(numbers([1.5], "g", "f8")),
+            r"got dtype float64, which pandas makes of integers",
+        ),
         ([1], Producer(Node("n", 1, [])), r"got Arrow format 'n'$"),
         ([1], type("Table", (), {"columns": ["a"]})(), r"got a table of type Table$"),
+        ([1], Frame(numbers([1], "l", "i8")), r"got a table of type Frame$"),
         ([1], Series([None], "period[D]"), r"got a column of type"),
     ],
     ids=repr,

@@ -78,6 +78,8 @@ def mapped(x: Any, name: str, matcher: Matcher) -> Integers:
         The column is of a type that is not read, or that the matcher refuses; types are public, values are not.
     """
     try:
+        if _arrow.is_table(x):
+            raise _UnreadableError(f"a table of type {type(x).__name__}")
         if _goes_by_arrow(x):
             with _arrow.opened(x) as column:
                 kind: Kind = "texts" if column.dtype is None else _kind_of(column.dtype)
@@ -105,16 +107,16 @@ def _codes(part: _Part, matcher: Matcher, *, is_dictionary: bool = False) -> Int
     if part.dictionary is not None:
         return _decoded(values, missing, _codes(part.dictionary, matcher, is_dictionary=True))
     if isinstance(values, np.ndarray) and values.dtype.kind in "iubM":
-        return matcher.entries(values) if is_dictionary else matcher.numbers(values, missing)
-    if isinstance(values, np.ndarray):  # of texts or objects
+        if not is_dictionary:
+            return matcher.numbers(values, missing)
+        codes = matcher.entries(values)
+    elif isinstance(values, np.ndarray):  # of texts or objects
         codes = np.empty(values.size, np.int64)
         for rows, block in blocks(values):
             codes[rows] = matcher.objects(block.tolist())
     else:
         codes = matcher.texts(values) if isinstance(values, _arrow.Text) else matcher.objects(values)
-    if missing is not None:
-        codes[missing] = -1
-    return codes
+    return codes if missing is None else np.where(missing, -1, codes)
 
 
 def look_up(table: Integers, first: int, values: npt.NDArray[Any], missing: _Missing = None) -> Integers:
@@ -144,7 +146,8 @@ def _kind_of(dtype: np.dtype[Any]) -> Kind:
     else:
         kind = _KINDS.get(dtype.kind)
     if kind is None:
-        raise _UnreadableError(f"dtype {dtype}")
+        hint = ", which pandas makes of integers where some are missing: .astype('Int64') undoes it"
+        raise _UnreadableError(f"dtype {dtype}{hint if dtype.kind == 'f' else ''}")
     return kind
 
 
@@ -166,8 +169,6 @@ def _read(x: Any) -> tuple[Kind, _Part]:
         return kind, part._replace(missing=np.ma.getmaskarray(x))
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes, bytearray, memoryview)):
         return "objects", _Part(list(x), None)
-    if hasattr(x, "columns") or hasattr(x, "column_names"):
-        raise _UnreadableError(f"a table of type {type(x).__name__}")
     categorical: Any = x if hasattr(x, "categories") else getattr(x, "cat", None)
     if hasattr(categorical, "categories") and hasattr(categorical, "codes"):
         kind, categories = _read(categorical.categories)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Chunk", "Column", "Text", "UnsupportedFormatError", "exports", "opened"]
+__all__ = ["Chunk", "Column", "Text", "UnsupportedFormatError", "exports", "is_table", "opened"]
 
 _FIXED = {
     **dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True)),
@@ -162,6 +162,12 @@ _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyC
 def exports(x: Any) -> bool:
     """Whether an object offers a column in this way."""
     return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+
+
+def is_table(x: Any) -> bool:
+    """Whether an object is no column but has some. What NumPy cannot read, as a query, is taken for its only column."""
+    is_query = exports(x) and not hasattr(x, "__array__")
+    return (hasattr(x, "columns") or hasattr(x, "column_names")) and not is_query
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import pickle
 from array import array
 
@@ -17,6 +18,11 @@ from exactnoise.aggregates.groups import Groups, declared
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12)
 NAN = float("nan")
+
+
+class Colour(enum.StrEnum):
+    RED = "r"
+    GREEN = "g"
 
 
 class Index:
@@ -121,6 +127,7 @@ def codes(keys, by, n=None):
         (np.array(["2024-02-29T12"], "M8[ns]"), (NOON,)),
         ([np.int8(3), np.int64(4), 5], (3, 4, 5)),
         ([np.str_("a"), "b"], ("a", "b")),
+        (list(Colour), ("r", "g")),
         ([DAY, datetime.date(1, 1, 1)], (DAY, datetime.date(1, 1, 1))),
         ([NOON], (NOON,)),
         (Index(["b", "a"]), ("b", "a")),
@@ -173,6 +180,7 @@ def test_identity():
     ("keys", "error", "message"),
     [
         ([], ValueError, r"^keys must have at least one key$"),
+        (range(2**64, 2**64 + 3), ValueError, r"^keys must be of 64 bits; got 18446744073709551616$"),
         (range(0), ValueError, r"^keys must have at least one key$"),
         ((), ValueError, r"^keys must have at least one key$"),
         (["a", "b", "c", "b"], ValueError, r"^keys must be distinct; keys\[1\] and keys\[3\] are both 'b'$"),

@@ -127,8 +127,11 @@ def look_up(table: Integers, first: int, values: npt.NDArray[Any], missing: _Mis
     out = np.empty(values.size, np.int64)
     shift = np.int64((first + 2**63) % 2**64 - 2**63)
     for rows, block in blocks(values):
-        places = block.view(np.int64) if block.dtype.itemsize == 8 and block.dtype.isnative else block.astype(np.int64)
-        places = places - shift
+        if block.dtype.itemsize == 8 and block.dtype.isnative:
+            places = block.view(np.int64) - shift
+        else:
+            places = block.astype(np.int64)
+            places -= shift
         if missing is not None:
             places[missing[rows]] = 0
         np.take(table, places, out=out[rows], mode="clip")

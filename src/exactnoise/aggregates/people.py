@@ -224,7 +224,7 @@ class _People:
         return found
 
     def texts(self, values: Text) -> Integers:
-        return values.mapped(self._numbers.__getitem__)
+        return values.mapped(lambda block: map(self._numbers.__getitem__, block))
 
 
 class _Numbers(dict[Any, int]):

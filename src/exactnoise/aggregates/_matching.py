@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -72,14 +71,14 @@ class Keys:
     def _fits(self) -> _Fits:
         return _Fits(self.kind)
 
-    def _integers(self, dtype: str) -> Iterable[int | None]:
+    def _integers(self, dtype: str) -> list[int | None]:
         """The keys as the integers that a column of this dtype has for them; None where it has none."""
         if self.kind == "dates":
             epoch = datetime.date(1970, 1, 1).toordinal()
-            return (key.toordinal() - epoch for key in self.keys)
+            return [key.toordinal() - epoch for key in self.keys]
         if self.kind == "times":
-            return (_ticks(key, dtype) for key in self.keys)
-        return map(int, self.keys)
+            return [_ticks(key, dtype) for key in self.keys]
+        return list(map(int, self.keys))
 
 
 class _Fits(dict[type, bool]):
@@ -96,15 +95,19 @@ class _Fits(dict[type, bool]):
 class _IntegerTable:
     """From integers to the codes of keys: by a dense table where the keys are close together, else by bisection."""
 
-    def __init__(self, keys: Iterable[int | None], *, unsigned: bool) -> None:
+    def __init__(self, keys: list[int | None], *, unsigned: bool) -> None:
         self._dtype = np.dtype("u8" if unsigned else "i8")
         limits = np.iinfo(self._dtype)
-        held = [(key, code) for code, key in enumerate(keys) if key is not None and limits.min <= key <= limits.max]
-        values = np.array([key for key, _ in held], self._dtype)
+        whole = [key for key in keys if key is not None]
+        codes = np.arange(len(keys), dtype=np.int64)
+        if len(whole) < len(keys) or min(whole) < limits.min or max(whole) > limits.max:
+            held = [(key, code) for code, key in enumerate(keys) if key is not None and limits.min <= key <= limits.max]
+            whole, codes = [key for key, _ in held], np.array([code for _, code in held], np.int64)
+        values = np.array(whole, self._dtype)
         order = np.argsort(values)
-        self._keys, self._codes = values[order], np.array([code for _, code in held], np.int64)[order]
-        count = len(held)
-        low, high = (int(self._keys[0]), int(self._keys[-1])) if held else (0, -1)
+        self._keys, self._codes = values[order], codes[order]
+        count = len(whole)
+        low, high = (int(self._keys[0]), int(self._keys[-1])) if count else (0, -1)
         self._low, self._span = low, high - low + 1
         self._is_identity = not unsigned and low == 0 and high == count - 1 and bool(np.all(self._codes == self._keys))
         self._table: Integers | None = None
@@ -113,7 +116,8 @@ class _IntegerTable:
             self._table[(self._keys - self._dtype.type(low)).astype(np.int64) + 1] = self._codes
 
     def codes(self, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Integers:
-        if self._is_identity and values.dtype == np.int64 and values.flags.c_contiguous and missing is None:
+        flags = values.flags
+        if self._is_identity and values.dtype == np.int64 and flags.c_contiguous and flags.aligned and missing is None:
             return values
         if self._table is not None:
             return look_up(self._table, self._low - 1, values, missing)

@@ -40,7 +40,7 @@ def checked(keys: Any, name: str) -> tuple[Any, ...]:
             hint = ": declare bins by their edges instead" if isinstance(value, float) else ""
             raise TypeError(f"{name} must be {_ONE_OF}; {name}[{i}] is {value!r} of type {type(value).__name__}{hint}")
         raise TypeError(f"{name} must be of one kind; {name}[0] is {values[0]!r} and {name}[{i}] is {value!r}")
-    if set(kinds) != {str} and not (set(kinds) == {int} and -(2**63) <= min(values) and max(values) < 2**64):
+    if set(kinds) != {str} and not (set(kinds) == {int} and min(values) >= -(2**63) and max(values) < 2**64):
         values = [_plain(value, f"{name}[{i}]") for i, value in enumerate(values)]
     places = dict(zip(reversed(values), range(len(values) - 1, -1, -1), strict=True))
     if len(places) < len(values):

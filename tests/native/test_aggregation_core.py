@@ -47,8 +47,8 @@ MUTATIONS = {
     ),
     "a block too long": (
         "counts.c",
-        "const size_t n = less(codes->n - start, BLOCK);",
-        "const size_t n = less(codes->n - start, BLOCK) + (start == 0);",
+        "const size_t n = en_less(codes->n - start, BLOCK);",
+        "const size_t n = en_less(codes->n - start, BLOCK) + (start == 0);",
         "Sanitizer",
     ),
 }

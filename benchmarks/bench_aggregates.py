@@ -40,7 +40,7 @@ def test_grouped_sum(run, groups, n, impl):
     run(impl, ours if impl == IMPLS[0] else lambda: naive.grouped_sum(x, codes, LOW, HIGH))
 
 
-@pytest.mark.parametrize(("n", "impl"), sizes("moments"))
+@pytest.mark.parametrize(("n", "impl"), list(sizes("moments")))
 def test_moments(run, n, impl):
     x = aggregates.values(n)
     run(impl, aggregates.moments(x) if impl == IMPLS[0] else lambda: naive.moments(x, LOW, HIGH))

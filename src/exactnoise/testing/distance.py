@@ -71,14 +71,15 @@ _SCORES = "Bound what one row or person can change in any one score, or declare 
 
 
 def _of_rows(mechanism: SelectionMechanism, call: Call, where: npt.NDArray[Any], changes: list[Any]) -> str | None:
+    """What is wrong with how scores change: within a row, or in more rows than the call has paid for."""
     candidates = call.inputs.shape[-1]
     rows = (where // candidates).tolist()
     for row in set(rows) if mechanism.monotonic else ():
         signs = {change > 0 for own, change in zip(rows, changes, strict=True) if own == row}
         if len(signs) > 1:
             return "one score rises and another falls, and monotonic=True says that all move one way; leave it out"
-    paid = 1 if call.options["neighbors"] == "add-remove" else 2
-    if len(set(rows)) > paid:
+    paid = {"add-remove": 1, "replace-one": 2}.get(call.options["neighbors"])
+    if paid is not None and len(set(rows)) > paid:
         return f"{len(set(rows))} rows change, and disjoint=True says that no person is in two of them"
     return None
 

@@ -201,11 +201,11 @@ def _reporting_spend(original: Callable[..., None], recorder: Recorder) -> Calla
 
 def _reporting_sample(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
     @functools.wraps(original)
-    def kept(person: Any, codes: Any, n: int, *, rows: int, groups: int | None, **words: Any) -> Any:
+    def kept(person: Any, codes: Any, n: int, *, rows: int, groups: int | None, **options: Any) -> Any:
         recorder.passed(Sampling(rows, groups))
         if recorder.freezes_samples:
-            words = {"words": np.zeros(n, np.uint64)}
-        return original(person, codes, n, rows=rows, groups=groups, **words)
+            options["words"] = np.zeros(n, np.uint64)
+        return original(person, codes, n, rows=rows, groups=groups, **options)
 
     return kept
 

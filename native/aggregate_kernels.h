@@ -11,14 +11,20 @@
 
 #define EN_ROUNDER 0x1.8p52
 
-/* See quantize.h. The comparisons give low for a NaN, as the maximum instruction does. */
+/* All ones, or 0 for a NaN. In integers: a comparison may become a jump where it is not vectorised. */
+EN_INLINE uint64_t en_unless_nan(double x) {
+    const uint64_t above_infinity = UINT64_C(0x7ff0000000000001);
+    return UINT64_C(0) - (((en_bits(x) & ~EN_SIGN) - above_infinity) >> 63);
+}
+
+/* See quantize.h. The comparisons are those of the maximum and minimum instructions, with low for a NaN. */
 EN_INLINE uint64_t en_quantize_float64(const en_quantizer *quantizer, double x, uint64_t *kept) {
     double y = x * quantizer->scale;
     y = y > quantizer->float_low ? y : quantizer->float_low;
     y = y < quantizer->float_high ? y : quantizer->float_high;
-    y = en_pick_double(x == x, y, quantizer->float_nan);
-    *kept = en_pick(x == x, ~UINT64_C(0), quantizer->keeps_nan);
-    return (en_bits(y + EN_ROUNDER) - en_bits(EN_ROUNDER)) & *kept;
+    const uint64_t number = en_unless_nan(x);
+    *kept = number | quantizer->keeps_nan;
+    return ((en_bits(y + EN_ROUNDER) - en_bits(EN_ROUNDER)) & number) | (quantizer->nan & ~number);
 }
 
 EN_INLINE uint64_t en_quantize_float32(const en_quantizer *quantizer, float x, uint64_t *kept) {
@@ -107,24 +113,25 @@ EN_TARGET static void cells(const en_quantizer *quantizer, const uint64_t *EN_RE
 }
 
 /* A binary search of all values at once, which takes the same steps for each. `bins` counts the edges that are known to
- * be at most x. */
+ * be at most x. Edges are fetched in a loop of their own, so that comparing is one of plain vectors. */
 #define EN_BIN_KERNEL(type, TYPE, EDGE)                                                                                \
-    EN_TARGET static void bin_##type(const void *data, const void *edge_data, size_t count, int64_t *out, size_t n) {  \
+    EN_TARGET static void bin_##type(const void *data, const void *edge_data, size_t count, uint64_t *scratch,         \
+                                     int64_t *EN_RESTRICT bins, size_t n) {                                            \
         const TYPE *EN_RESTRICT x = data;                                                                              \
-        const EDGE *EN_RESTRICT edges = edge_data;                                                                     \
-        int64_t *EN_RESTRICT bins = out;                                                                               \
+        const EDGE *edges = edge_data;                                                                                 \
+        EDGE *EN_RESTRICT edge = (EDGE *)scratch;                                                                      \
         const EDGE last = edges[count - 1];                                                                            \
-        size_t left = count;                                                                                           \
         for (size_t i = 0; i < n; i++)                                                                                 \
             bins[i] = 0;                                                                                               \
-        for (; left > 1; left -= left / 2) {                                                                           \
-            const int64_t half = (int64_t)(left / 2);                                                                  \
+        for (size_t left = count; left > 0; left = left > 1 ? left - left / 2 : 0) {                                   \
+            const int64_t step = left > 1 ? (int64_t)(left / 2) : 1;                                                   \
             for (size_t i = 0; i < n; i++)                                                                             \
-                bins[i] += (int64_t)en_pick(edges[bins[i] + half - 1] <= (EDGE)x[i], (uint64_t)half, 0);               \
+                edge[i] = edges[bins[i] + step - 1];                                                                   \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                bins[i] += (int64_t)en_pick(edge[i] <= (EDGE)x[i], (uint64_t)step, 0);                                 \
         }                                                                                                              \
         for (size_t i = 0; i < n; i++) {                                                                               \
-            const uint64_t below = (uint64_t)bins[i] + en_pick(edges[bins[i]] <= (EDGE)x[i], 1, 0);                    \
-            const uint64_t bin = below - 1 - en_pick(below == count, 1, 0);                                            \
+            const uint64_t bin = (uint64_t)bins[i] - 1 - en_pick((uint64_t)bins[i] == count, 1, 0);                    \
             bins[i] = (int64_t)en_pick((EDGE)x[i] > last, ~UINT64_C(0), bin);                                          \
         }                                                                                                              \
     }
@@ -133,39 +140,38 @@ EN_BIN_KERNEL(float64, double, double)
 EN_BIN_KERNEL(float32, float, double)
 EN_BIN_KERNEL(int64, int64_t, int64_t)
 
-/* Toward zero: see quantize.h. */
-EN_INLINE uint64_t en_truncate_scaled(double x, double scale) {
-    const double most = 0x1p50;
-    double y = x * scale;
-    y = y > -most ? y : -most;
-    y = y < most ? y : most;
-    y = en_pick_double(x == x, y, 0.0);
+/* Toward zero: see quantize.h. `most` = 2^50 is no constant here: compilers would jump where they knew all that follows
+ * from it. */
+EN_INLINE uint64_t en_truncate_scaled(double x, double scale, double most) {
+    const double y = x * scale;
+    double magnitude = en_from_bits(en_bits(y) & ~EN_SIGN);
+    magnitude = magnitude < most ? magnitude : most;
 #if EN_CONVERTS_INT64
-    return (uint64_t)(int64_t)y;
+    const uint64_t q = (uint64_t)(int64_t)magnitude;
 #else
-    const double magnitude = en_from_bits(en_bits(y) & ~EN_SIGN);
     const double rounded = magnitude + 0x1p52;
-    const uint64_t q = en_bits(rounded) - en_bits(0x1p52) - en_pick(rounded - 0x1p52 > magnitude, 1, 0);
-    const uint64_t negative = UINT64_C(0) - (en_bits(y) >> 63);
-    return (q ^ negative) - negative;
+    const uint64_t is_above = en_bits(magnitude - (rounded - 0x1p52)) >> 63;
+    const uint64_t q = en_bits(rounded) - en_bits(0x1p52) - is_above;
 #endif
+    const uint64_t negative = UINT64_C(0) - (en_bits(y) >> 63);
+    return ((q ^ negative) - negative) & en_unless_nan(x);
 }
 
 /* Rows begin `stride` numbers apart. add_rows: sums of n <= 2^12 rows, 64 bits each. add_row: one row, whose numbers count
  * if `kept`, onto sums of 128 bits. */
 #define EN_ROW_KERNELS(type, TYPE)                                                                                     \
     EN_TARGET static void add_rows_##type(const void *data, size_t stride, size_t width, size_t n, double scale,       \
-                                          uint64_t *EN_RESTRICT sums) {                                                \
+                                          double most, uint64_t *EN_RESTRICT sums) {                                   \
         const TYPE *EN_RESTRICT x = data;                                                                              \
         for (size_t row = 0; row < n; row++, x += stride)                                                              \
             for (size_t j = 0; j < width; j++)                                                                         \
-                sums[j] += en_truncate_scaled((double)x[j], scale);                                                    \
+                sums[j] += en_truncate_scaled((double)x[j], scale, most);                                              \
     }                                                                                                                  \
-    EN_TARGET static void add_row_##type(const void *data, size_t width, double scale, uint64_t kept,                  \
+    EN_TARGET static void add_row_##type(const void *data, size_t width, double scale, double most, uint64_t kept,     \
                                          uint64_t *EN_RESTRICT low, uint64_t *EN_RESTRICT high) {                      \
         const TYPE *EN_RESTRICT x = data;                                                                              \
         for (size_t j = 0; j < width; j++) {                                                                           \
-            const uint64_t q = en_truncate_scaled((double)x[j], scale) & kept;                                         \
+            const uint64_t q = en_truncate_scaled((double)x[j], scale, most) & kept;                                   \
             const uint64_t sum = low[j] + q;                                                                           \
             high[j] += en_pick(sum < q, 1, 0) - (q >> 63);                                                             \
             low[j] = sum;                                                                                              \

@@ -117,14 +117,15 @@ void en_count_codes(en_codes type, const en_strided *codes, size_t groups, int64
 
 void en_bin_values(const en_kernels *kernels, en_values type, const en_strided *x, const void *edges, size_t count,
                    int64_t *out) {
-    uint64_t scratch[BLOCK];
+    uint64_t copy[BLOCK], scratch[BLOCK];
     en_float_env found = en_float_env_set();
     for (size_t start = 0; start < x->n; start += BLOCK) {
         const size_t n = less(x->n - start, BLOCK);
-        kernels->bin[type](en_items(x, type == EN_VALUES_FLOAT32 ? 4 : 8, start, n, scratch), edges, count, out + start,
-                           n);
+        const void *values = en_items(x, type == EN_VALUES_FLOAT32 ? 4 : 8, start, n, copy);
+        kernels->bin[type](values, edges, count, scratch, out + start, n);
     }
     en_float_env_restore(found);
     en_wipe_dead_stack();
+    en_wipe(copy, sizeof copy);
     en_wipe(scratch, sizeof scratch);
 }

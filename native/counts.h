@@ -15,8 +15,15 @@
 #include "kernels.h"
 #include "strided.h"
 
-typedef enum { EN_CODES_INT8, EN_CODES_INT16, EN_CODES_INT32, EN_CODES_INT64, EN_CODES_UINT8, EN_CODES_UINT16,
-               EN_CODES_UINT32 } en_codes;
+typedef enum {
+    EN_CODES_INT8,
+    EN_CODES_INT16,
+    EN_CODES_INT32,
+    EN_CODES_INT64,
+    EN_CODES_UINT8,
+    EN_CODES_UINT16,
+    EN_CODES_UINT32
+} en_codes;
 
 void en_count_codes(en_codes type, const en_strided *codes, size_t groups, int64_t *counts);
 

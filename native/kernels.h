@@ -69,9 +69,10 @@ typedef void en_respond_kernel(const en_domain *domain, const en_response *plan,
 typedef void en_quantize_kernel(const en_quantizer *quantizer, const void *x, uint64_t *values, uint64_t *kept,
                                 size_t n);
 typedef void en_total_kernel(const en_quantizer *quantizer, const void *x, size_t n, en_totals *totals);
-typedef void en_bin_kernel(const void *x, const void *edges, size_t count, int64_t *out, size_t n);
-typedef void en_add_rows_kernel(const void *rows, size_t stride, size_t width, size_t n, double scale, uint64_t *sums);
-typedef void en_add_row_kernel(const void *row, size_t width, double scale, uint64_t kept, uint64_t *low,
+typedef void en_bin_kernel(const void *x, const void *edges, size_t count, uint64_t *scratch, int64_t *bins, size_t n);
+typedef void en_add_rows_kernel(const void *rows, size_t stride, size_t width, size_t n, double scale, double most,
+                                uint64_t *sums);
+typedef void en_add_row_kernel(const void *row, size_t width, double scale, double most, uint64_t kept, uint64_t *low,
                                uint64_t *high);
 
 typedef struct {

@@ -45,8 +45,9 @@ typedef enum { EN_VALUES_FLOAT64, EN_VALUES_FLOAT32, EN_VALUES_INT64, EN_VALUES_
 typedef struct {
     int64_t low, high;
     double scale; /* 2^-exponent */
-    double float_low, float_high, float_nan;
-    uint64_t keeps_nan; /* all ones, or 0 if NaN is dropped */
+    double float_low, float_high;
+    uint64_t nan;       /* 0 if NaN is dropped */
+    uint64_t keeps_nan; /* all ones, or 0 */
 } en_quantizer;
 
 /* What a block of values comes to, as sums in two's complement: the lower word, the higher word. */

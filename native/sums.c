@@ -18,7 +18,7 @@ void en_quantizer_init(en_quantizer *quantizer, int exponent, int64_t low, int64
     quantizer->scale = power_of_two(-exponent);
     quantizer->float_low = (double)low;
     quantizer->float_high = (double)high;
-    quantizer->float_nan = nan ? (double)*nan : 0;
+    quantizer->nan = nan ? (uint64_t)*nan : 0;
     quantizer->keeps_nan = nan ? ~UINT64_C(0) : 0;
 }
 
@@ -122,13 +122,13 @@ void en_cells(const en_quantizer *quantizer, const en_kernels *kernels, en_value
  * that these do not overflow. Narrow rows go several at a time as one wide row. */
 enum { STRIP = 512, ROWS = 4096 };
 
-static void add_strip(const en_kernels *kernels, en_values type, const char *rows, size_t stride, size_t width, size_t n,
-                      double scale, size_t columns, uint64_t *low, uint64_t *high) {
+static void add_strip(const en_kernels *kernels, en_values type, const char *rows, size_t stride, size_t width,
+                      size_t n, double scale, size_t columns, uint64_t *low, uint64_t *high) {
     uint64_t strip[STRIP];
     for (size_t start = 0; start < n; start += ROWS) {
         memset(strip, 0, sizeof strip);
         kernels->add_rows[type](rows + width_of(type) * stride * start, stride, width, less(n - start, ROWS), scale,
-                                strip);
+                                (double)EN_MOST_QUANTIZED, strip);
         for (size_t j = 0, column = 0; j < width; j++, column = column + 1 == columns ? 0 : column + 1) {
             low[column] += strip[j];
             high[column] += (UINT64_C(0) - (strip[j] >> 63)) + (low[column] < strip[j]);
@@ -143,8 +143,8 @@ static void add_all_rows(const en_kernels *kernels, en_values type, const char *
     for (size_t first = 0; first < columns; first += STRIP) {
         const size_t width = less(columns - first, STRIP);
         const char *strip = rows + width_of(type) * first;
-        add_strip(kernels, type, strip, columns * together, together > 1 ? width * together : width, wide, scale,
-                  width, low + first, high + first);
+        add_strip(kernels, type, strip, columns * together, together > 1 ? width * together : width, wide, scale, width,
+                  low + first, high + first);
         add_strip(kernels, type, strip + width_of(type) * columns * together * wide, columns, width, rest, scale, width,
                   low + first, high + first);
     }
@@ -161,8 +161,8 @@ void en_add_rows(const en_kernels *kernels, en_values type, const void *rows, si
     for (size_t row = 0; codes && row < n; row++) {
         const uint64_t kept = en_pick((uint64_t)codes[row] < groups, ~UINT64_C(0), 0);
         uint64_t *low = sums + 2 * columns * ((uint64_t)codes[row] & kept);
-        kernels->add_row[type]((const char *)rows + width_of(type) * columns * row, columns, scale, kept, low,
-                               low + columns);
+        kernels->add_row[type]((const char *)rows + width_of(type) * columns * row, columns, scale,
+                               (double)EN_MOST_QUANTIZED, kept, low, low + columns);
     }
     en_float_env_restore(found);
     en_wipe_dead_stack();

@@ -162,7 +162,7 @@ def test_a_failed_add_adds_nothing():
     statistic = aggregates.Sum(bounds=(0, 10), keys=["a"])
     statistic.add([1.0], by=["a"])
     before = totals(statistic)
-    for bad in (dict(x=["text"], by=["a"]), dict(x=[1.0, 2.0], by=["a"]), dict(x=[[1.0]], by=["a"]), dict(x=[1.0])):
+    for x, by in ((["text"], ["a"]), ([1.0, 2.0], ["a"]), ([[1.0]], ["a"]), ([1.0], None)):
         with pytest.raises((TypeError, ValueError)):
-            statistic.add(bad["x"], by=bad.get("by"))
+            statistic.add(x, by=by)
         assert totals(statistic) == before

@@ -18,7 +18,7 @@ from exactnoise import (
     PrivacyBudget,
     aggregates,
 )
-from exactnoise.aggregates import count, histogram, mean, quantile, sum, variance, vector_sum
+from exactnoise.aggregates import count, histogram, mean, quantile, variance, vector_sum
 
 X = np.array([1.0, 2.0, 30.0])
 
@@ -29,7 +29,7 @@ def budget(neighbors="add-remove", unit="row", **amounts):
 
 CALLS = {
     "count": lambda **terms: count(X > 1, **terms),
-    "sum": lambda **terms: sum(X, bounds=(0, 10), **terms),
+    "sum": lambda **terms: aggregates.sum(X, bounds=(0, 10), **terms),
     "mean": lambda **terms: mean(X, bounds=(0, 10), **terms),
     "variance": lambda **terms: variance(X, bounds=(0, 10), **terms),
     "quantile": lambda **terms: quantile(X, [0.1, 0.5, 0.9], bounds=(0, 10), **terms),
@@ -93,8 +93,8 @@ def test_three_statistics_of_epsilon_1_in_total():
     [
         lambda x, **terms: count(x, **terms),
         lambda x, **terms: count(by=x, keys=["a"], n=3, **terms),
-        lambda x, **terms: sum(x, bounds=(0, 1), **terms),
-        lambda x, **terms: sum(X, bounds=(0, 1), by=x, keys=["a"], **terms),
+        lambda x, **terms: aggregates.sum(x, bounds=(0, 1), **terms),
+        lambda x, **terms: aggregates.sum(X, bounds=(0, 1), by=x, keys=["a"], **terms),
         lambda x, **terms: mean(x, bounds=(0, 1), **terms),
         lambda x, **terms: variance(x, bounds=(0, 1), **terms),
         lambda x, **terms: quantile(x, 0.5, bounds=(0, 1), **terms),
@@ -146,7 +146,7 @@ def test_what_decides_privacy_must_be_said(call):
 )
 def test_bad_terms_name_the_parameter(wrong, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        sum(X, bounds=(0, 1), **{"budget": None, "neighbors": "add-remove", **wrong})
+        aggregates.sum(X, bounds=(0, 1), **{"budget": None, "neighbors": "add-remove", **wrong})
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,18 @@ def test_bad_terms_name_the_parameter(wrong, message):
 )
 def test_bad_bounds_are_refused_before_the_data(bounds, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        sum(Untouchable(), bounds=bounds, budget=budget(), epsilon=1)
+        aggregates.sum(Untouchable(), bounds=bounds, budget=budget(), epsilon=1)
 
 
 def test_what_needs_no_data_is_said_to():
     for call in (
         lambda: mean(X, bounds=(5, 5), budget=budget(), epsilon=1),
-        lambda: sum(X, bounds=(5, 5), budget=budget("replace-one"), epsilon=1),
+        lambda: aggregates.sum(X, bounds=(5, 5), budget=budget("replace-one"), epsilon=1),
         lambda: count(n=5, budget=budget("replace-one"), epsilon=1),
     ):
         with pytest.raises(ValueError, match="without any data"):
             call()
-    assert sum(X, bounds=(5, 5), budget=budget(), epsilon=1).mechanism.sensitivity == 5
+    assert aggregates.sum(X, bounds=(5, 5), budget=budget(), epsilon=1).mechanism.sensitivity == 5
 
 
 def test_the_rule_that_picks_the_noise():
@@ -190,23 +190,23 @@ def test_the_rule_that_picks_the_noise():
     assert isinstance(count(X > 1, **pure).mechanism, DiscreteLaplace)
     assert isinstance(count(X > 1, **rho).mechanism, DiscreteGaussian)
     assert isinstance(count(X > 1, **delta).mechanism, DiscreteLaplace)
-    assert isinstance(sum(X, bounds=(0, 1), **pure).mechanism, Laplace)
-    assert isinstance(sum(X, bounds=(0, 1), **rho).mechanism, Gaussian)
-    assert isinstance(sum(X, bounds=(0, 1), **delta).mechanism, Laplace)
-    assert isinstance(sum(X, bounds=(0, 1), mechanism="laplace", **rho).mechanism, Laplace)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **pure).mechanism, Laplace)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **rho).mechanism, Gaussian)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **delta).mechanism, Laplace)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), mechanism="laplace", **rho).mechanism, Laplace)
     assert isinstance(quantile(X, 0.5, bounds=(0, 1), **rho).mechanism, Exponential)
     # One person in many groups: Gaussian noise grows with the root of their number.
-    assert isinstance(sum(X, bounds=(0, 1), **delta, **person, **by).mechanism, Gaussian)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **delta, **person, **by).mechanism, Gaussian)
     assert isinstance(count(**delta, **person, **by).mechanism, DiscreteGaussian)
-    assert isinstance(sum(X, bounds=(0, 1), **pure, **person, **by).mechanism, Laplace)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **pure, **person, **by).mechanism, Laplace)
     few = {"rows_per_person": 1, "groups_per_person": 2}
-    assert isinstance(sum(X, bounds=(0, 1), **delta, **few, **by).mechanism, Laplace)
-    assert isinstance(sum(X, bounds=(0, 1), mechanism="gaussian", **delta, **few, **by).mechanism, Gaussian)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), **delta, **few, **by).mechanism, Laplace)
+    assert isinstance(aggregates.sum(X, bounds=(0, 1), mechanism="gaussian", **delta, **few, **by).mechanism, Gaussian)
 
 
 def test_laplace_noise_leaves_the_delta():
     paying = budget(epsilon=1, delta="1e-6", method="basic")
-    sum(X, bounds=(0, 1), budget=paying, epsilon=1, delta="1e-6")
+    aggregates.sum(X, bounds=(0, 1), budget=paying, epsilon=1, delta="1e-6")
     assert (paying.spent.epsilon, paying.spent.delta) == (1, 0)
 
 
@@ -238,14 +238,14 @@ def test_people_need_bounds_on_what_they_contribute():
 
 def test_neighbors_come_from_the_budget():
     with pytest.raises(ValueError, match="neighbors"):
-        sum(X, bounds=(0, 1), budget=budget(), neighbors="replace-one", epsilon=1)
-    assert sum(X, bounds=(-1, 1), budget=budget("replace-one"), epsilon=1).mechanism.sensitivity == 2
+        aggregates.sum(X, bounds=(0, 1), budget=budget(), neighbors="replace-one", epsilon=1)
+    assert aggregates.sum(X, bounds=(-1, 1), budget=budget("replace-one"), epsilon=1).mechanism.sensitivity == 2
 
 
 def test_prices_that_drown_everything_are_refused():
     with pytest.raises(ValueError, match="price"):
-        sum(X, bounds=(0, 1), budget=None, neighbors="add-remove", epsilon="1e-40")
-    assert sum(X, bounds=(0, 1), budget=None, neighbors="add-remove", epsilon="1e-12").std_error > 1e12
+        aggregates.sum(X, bounds=(0, 1), budget=None, neighbors="add-remove", epsilon="1e-40")
+    assert aggregates.sum(X, bounds=(0, 1), budget=None, neighbors="add-remove", epsilon="1e-12").std_error > 1e12
 
 
 def test_a_statistic_is_released_once_and_refused_without_loss():

@@ -12,8 +12,8 @@ change them.
 Parameters of every release
 ---------------------------
 budget : PrivacyBudget or None
-    What pays. Its neighbouring relation and its unit decide the sensitivity. None says aloud that the accounting is done
-    elsewhere; then `neighbors` must be said.
+    What pays. Its neighbouring relation and its unit decide the sensitivity. None says aloud that the accounting is
+    done elsewhere; then `neighbors` must be said.
 epsilon : number
     The price in pure epsilon, or with `delta` in (epsilon, delta); or give `rho`.
 delta : number

@@ -72,7 +72,9 @@ class Bounds:
             return None
         value = exact(nan, "nan", signed=True)
         if not self.lower <= value <= self.upper:
-            raise ValueError(f"nan must be a value within the bounds, or 'drop' to leave such rows out, got {shown(nan)}")
+            raise ValueError(
+                f"nan must be a value within the bounds, or 'drop' to leave such rows out, got {shown(nan)}"
+            )
         return value
 
 

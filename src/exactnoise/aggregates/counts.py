@@ -35,9 +35,7 @@ class CellCounts(Statistic):
     def _empty(self) -> Tally:
         return Tally(0, np.zeros(self.groups * self.cells, np.int64))
 
-    def _release_counts(
-        self, terms: Terms, noise: Noise, tally: Tally, axes: tuple[Any, ...] = ()
-    ) -> Release:
+    def _release_counts(self, terms: Terms, noise: Noise[Any], tally: Tally, axes: tuple[Any, ...] = ()) -> Release:
         (mechanism,) = noise.mechanisms
         counts = noisy(mechanism, Wide.from_counts(tally.counts), whole=True)
         estimate = Additive(mechanism, counts, least=0.0, clamp=self._nonnegative)
@@ -86,32 +84,43 @@ class Count(CellCounts):
         """
         if self._masked != (mask is not None):
             raise TypeError("a masked count takes a mask with every chunk, and no other count takes one")
-        self._add_rows(*_columns(mask, n, by), by, workers)
+        _check_size(n)
+        self._add_rows((mask, n), ("mask", "n"), by, workers)
 
-    def _read(self, *args: Any, **options: Any) -> Chunk:
-        chunk = super()._read(*args, **options)
-        if self._masked and chunk.columns[0].values.dtype.kind != "b":
-            raise TypeError(f"mask must be boolean, True for rows that count; got dtype {chunk.columns[0].values.dtype}")
-        return chunk
+    def _read(
+        self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
+    ) -> Chunk:
+        mask, n = columns
+        if self._masked:
+            chunk = super()._read((_booleans(mask),), ("mask",), by, person, terms)
+            if chunk.columns[0].values.dtype.kind != "b":
+                got = chunk.columns[0].values.dtype
+                raise TypeError(f"mask must be boolean, True for rows that count; got dtype {got}")
+            return chunk
+        other = by if by is not None else person
+        if n is None and other is None:
+            raise TypeError("count needs mask, by, person or n: something that tells how many rows there are")
+        rows = int(n) if n is not None else len(other[0] if isinstance(other, tuple) else other)
+        return Chunk((), self._codes(by, person, rows, terms), rows)
 
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
         counts = np.zeros(self.groups, np.int64)
-        if not self._masked and chunk.codes is None:
-            counts[0] = stop - start
+        if not self._masked:
+            if chunk.codes is None:
+                counts[0] = stop - start
+            else:
+                count_codes(chunk.codes[start:stop], counts)
             return Tally(stop - start, counts)
         for block in chunk.blocks(start, stop, whole=True, missing=Fraction(0)):
-            codes = block.codes
-            if self._masked:
-                codes = np.where(block.columns[0] != 0, 0 if codes is None else codes, -1)
-            count_codes(codes, counts)
+            count_codes(np.where(block.columns[0] != 0, 0 if block.codes is None else block.codes, -1), counts)
         return Tally(stop - start, counts)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         least = Fraction(0 if self._masked else 1)  # what a row can add
         change = terms.change(least, Fraction(1), bins=self.groups, always_present=self._groups is None)
         return noise_for(terms, [Part("number of rows", change, 0, whole=True)])
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         return self._release_counts(terms, noise, tally)
 
 
@@ -155,8 +164,8 @@ def count(
 
     Notes
     -----
-    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one count by 1; a
-    replaced one can leave a group and enter another.
+    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one count by
+    1; a replaced one can leave a group and enter another.
 
     Examples
     --------
@@ -167,26 +176,15 @@ def count(
     (('a', 'b', 'c'), dtype('int64'), DiscreteLaplace(sensitivity=1, epsilon=1))
     """
     statistic = Count(keys=keys, masked=mask is not None, nonnegative=nonnegative)
-    columns, names = _columns(mask, n, by if by is not None else person)
-    return release_once(statistic, columns, names, by=by, person=person, workers=workers, terms=terms)
+    _check_size(n)
+    return release_once(statistic, (mask, n), ("mask", "n"), by=by, person=person, workers=workers, terms=terms)
 
 
-def _columns(mask: Any, n: int | None, other: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The column that tells how many rows there are."""
-    if mask is not None:
-        return (_booleans(mask),), ("mask",)
-    if n is not None:
-        if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer)):
-            raise TypeError(f"n must be a whole number, how many rows there are, got {n!r}")
-        if not 0 <= n < 2**62:
-            raise ValueError("n must be between 0 and 2**62")
-        rows = int(n)
-    elif other is not None:
-        rows = len(other[0] if isinstance(other, tuple) else other)
-    else:
-        raise TypeError("count needs mask, by, person or n: something that tells how many rows there are")
-    # One value for all rows, which takes no memory.
-    return (np.broadcast_to(np.int64(1), rows),), ("rows",)
+def _check_size(n: object) -> None:
+    if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer, type(None))):
+        raise TypeError(f"n must be a whole number, how many rows there are, got {n!r}")
+    if n is not None and not 0 <= n < 2**62:
+        raise ValueError(f"n must be between 0 and 2**62, got {n!r}")
 
 
 def _booleans(mask: Any) -> Any:

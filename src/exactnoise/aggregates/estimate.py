@@ -185,8 +185,8 @@ class Selected(Estimate):
 
     def interval(self, alpha: float) -> Interval:
         raise TypeError(
-            "a quantile's error is one of rank: release.mechanism.half_width(alpha, candidates=..) says by how much its "
-            "score can be below the best one"
+            "a quantile's error is one of rank: release.mechanism.half_width(alpha, candidates=..) says by how much "
+            "its score can be below the best one"
         )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import bin_values, count_codes
-from exactnoise.accounting.amount import exact, float_down, shown
+from exactnoise.accounting.amount import exact, shown
 from exactnoise.aggregates.counts import CellCounts
 from exactnoise.aggregates.groups import declared
 from exactnoise.aggregates.noise import Noise, Part, noise_for
@@ -23,6 +23,7 @@ from exactnoise.aggregates.terms import ReleaseTerms, Terms
 __all__ = ["Histogram", "histogram"]
 
 _MOST_CELLS = 2**31
+_LARGEST_EDGE = 10**308
 
 Codes = npt.NDArray[np.int64]
 
@@ -92,7 +93,9 @@ class Histogram(CellCounts):
             raise TypeError(f"x must be a tuple of {len(self._axes)} columns, one for each axis")
         return columns
 
-    def _read(self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None) -> Chunk:
+    def _read(
+        self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
+    ) -> Chunk:
         """Settle each row's cell."""
         size = len(columns[0])
         cells: Codes | None = None
@@ -115,11 +118,11 @@ class Histogram(CellCounts):
         count_codes(chunk.codes[start:stop], tally.counts)
         return tally._replace(rows=stop - start)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         change = terms.cells_change(cells=self.groups * self.cells)
         return noise_for(terms, [Part("histogram", change, 0, whole=True)])
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         axes = tuple((*axis.labels, "other") if self._other else axis.labels for axis in self._axes)
         return self._release_counts(terms, noise, tally, axes)
 
@@ -172,8 +175,8 @@ def histogram(
 
     Notes
     -----
-    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one cell by 1; a
-    replaced one leaves one cell and enters another, which is 2 in the L1 norm and sqrt(2) in the L2 norm.
+    *Guarantee.* That of `DiscreteLaplace` or `DiscreteGaussian` for the sensitivity shown: a row changes one cell by 1;
+    a replaced one leaves one cell and enters another, which is 2 in the L1 norm and sqrt(2) in the L2 norm.
 
     Examples
     --------
@@ -211,7 +214,10 @@ class _Edges(_Axis):
         typed = list(edges)
         if len(typed) < 2:
             raise ValueError(f"{name} must have at least two numbers, got {len(typed)}")
-        self._floats = np.array([float_down(exact(edge, f"{name}[{i}]", signed=True)) for i, edge in enumerate(typed)])
+        exact_edges = [exact(edge, f"{name}[{i}]", signed=True) for i, edge in enumerate(typed)]
+        if any(abs(edge) > _LARGEST_EDGE for edge in exact_edges):
+            raise ValueError(f"{name} must be between -1e308 and 1e308")
+        self._floats = np.array([float(edge) for edge in exact_edges])
         if not (np.diff(self._floats) > 0).all():
             raise ValueError(f"{name} must ascend strictly")
         self.labels = tuple(itertools.pairwise(edge.item() if isinstance(edge, np.generic) else edge for edge in typed))
@@ -247,7 +253,9 @@ class _Categories(_Axis):
 
 def _declared_axes(edges: Any, categories: Any) -> tuple[_Axis, ...]:
     if edges is None and categories is None:
-        raise TypeError("histogram needs edges=, the bins' edges, or categories=, the values: fixed without looking at x")
+        raise TypeError(
+            "histogram needs edges=, the bins' edges, or categories=, the values: fixed without looking at x"
+        )
     several = [axes for axes in (edges, categories) if isinstance(axes, tuple) and _is_nested(axes)]
     if not several:
         if edges is not None and categories is not None:

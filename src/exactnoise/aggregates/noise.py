@@ -19,14 +19,14 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.fitting import fitted
 from exactnoise.aggregates.terms import Change, Kind, Terms
 from exactnoise.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.mechanisms._parameters import root_above, scale_above
-from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.base import AdditiveMechanism, Mechanism
 
 __all__ = ["Noise", "Part", "noise_for"]
 
@@ -63,14 +63,17 @@ class Part(NamedTuple):
     integers: bool = False
 
 
-class Noise(NamedTuple):
+M = TypeVar("M", bound=Mechanism)
+
+
+class Noise(NamedTuple, Generic[M]):
     """The mechanism of each part, and the price of all together."""
 
-    mechanisms: tuple[AdditiveMechanism, ...]
+    mechanisms: tuple[M, ...]
     cost: PrivacyCost
 
 
-def noise_for(terms: Terms, parts: Sequence[Part]) -> Noise:
+def noise_for(terms: Terms, parts: Sequence[Part]) -> Noise[AdditiveMechanism]:
     """Choose and price the noise of a statistic's parts.
 
     Raises
@@ -82,10 +85,12 @@ def noise_for(terms: Terms, parts: Sequence[Part]) -> Noise:
 
 
 @lru_cache(maxsize=256)
-def _noise(amounts: tuple[tuple[str, Fraction], ...], asked: Kind | None, parts: tuple[Part, ...]) -> Noise:
+def _noise(
+    amounts: tuple[tuple[str, Fraction], ...], asked: Kind | None, parts: tuple[Part, ...]
+) -> Noise[AdditiveMechanism]:
     """All of it is public and immutable, and the same statistics are asked for again and again."""
     assert sum(part.share for part in parts) == 1
-    price = dict(amounts)
+    price: dict[str, Any] = dict(amounts)
     for part in parts:
         if not part.change.l1:
             raise ValueError(f"nobody can change the {part.name}: it follows from public parameters, without any data")
@@ -105,7 +110,7 @@ def _noise(amounts: tuple[tuple[str, Fraction], ...], asked: Kind | None, parts:
     )
 
 
-def _kind(price: dict[str, Fraction], part: Part) -> Kind:
+def _kind(price: Mapping[str, Any], part: Part) -> Kind:
     """The rule that the module states."""
     if "rho" in price:
         return "gaussian"
@@ -120,7 +125,8 @@ def _laplace(part: Part, price: Mapping[str, Fraction]) -> AdditiveMechanism:
     if "rho" in price:
         family = DiscreteLaplace if part.whole else Laplace
         fit = fitted(family, {"sensitivity": part.change.l1}, {"rho": price["rho"] * part.share})
-        assert fit is not None and fit.epsilon is not None
+        assert fit is not None
+        assert fit.epsilon is not None
         epsilon = fit.epsilon
     else:
         epsilon = price["epsilon"] * part.share

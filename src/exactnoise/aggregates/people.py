@@ -32,7 +32,8 @@ def kept(
     """Choose which rows count, so that a person has few rows in few groups.
 
     Of each person at most `groups` groups are kept, every choice of so many of the person's groups being equally
-    likely; and of the person's rows in each of them at most `rows`, again uniformly. Nothing else of a row is looked at.
+    likely; and of the person's rows in each of them at most `rows`, again uniformly. Nothing else of a row is looked
+    at.
 
     Parameters
     ----------

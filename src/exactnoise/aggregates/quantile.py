@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from exactnoise import _native
 from exactnoise._native import Quantizer, count_codes
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.fitting import fitted
@@ -19,6 +18,7 @@ from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Tally, release_once
 from exactnoise.aggregates.sums import BoundedStatistic
 from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.mechanisms._parameters import checked_power_of_two
 from exactnoise.mechanisms.selection import Exponential
 
 __all__ = ["Quantile", "quantile"]
@@ -86,7 +86,7 @@ class Quantile(BoundedStatistic):
         touched = terms.groups if terms.neighbors == "add-remove" else min(2 * terms.groups, self.groups)
         return len(self._q) * (touched if self._groups is not None else 1)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Exponential]:
         if terms.mechanism is not None:
             raise ValueError("a quantile is selected by the exponential mechanism: leave mechanism= out")
         times = self._selections(terms)
@@ -96,7 +96,7 @@ class Quantile(BoundedStatistic):
             total = total + mechanism.cost
         return Noise(mechanisms, (times // len(self._q)) * total)
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Exponential], tally: Tally) -> Release:
         counts = tally.counts.reshape(self.groups, self._cells)
         columns = [
             np.asarray(mechanism.release(_scores(counts, level), disjoint=True, budget=None))
@@ -184,14 +184,13 @@ def _checked_levels(q: Any, several: bool) -> tuple[Fraction, ...]:
 def _candidates(bounds: Any, granularity: Number | None) -> Grid:
     if granularity is None:
         return Grid.of_floats(bounds, _BITS)
-    step = exact(granularity, "granularity")
-    exponent = step.numerator.bit_length() - step.denominator.bit_length()
-    if step != Fraction(2) ** exponent:
-        raise ValueError(f"granularity must be a power of two such as 1 or 0.25, got {shown(granularity)}")
+    exponent = checked_power_of_two(granularity)
+    step = Fraction(2) ** exponent
     low, high = -(-bounds.lower // step), bounds.upper // step
     if not low <= high or max(high - low, 0) >= _MOST_CANDIDATES:
         raise ValueError(
-            f"granularity must leave at least one multiple within the bounds, and fewer than 2**24, got {shown(granularity)}"
+            "granularity must leave at least one multiple within the bounds, and fewer than 2**24, got "
+            f"{shown(granularity)}"
         )
     if max(abs(low), abs(high)) > 2**50 or not -1000 <= exponent <= 970:
         raise ValueError(f"granularity is too fine for the bounds' magnitude, got {shown(granularity)}")
@@ -204,7 +203,10 @@ def _mechanism(terms: Terms, level: Fraction, times: int) -> Exponential:
     one_row = max(below, above) if terms.neighbors == "add-remove" else level.denominator
     sensitivity = one_row * terms.rows
     if "rho" in terms.price:
-        mechanism = fitted(Exponential, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times})
+        family: Any = Exponential
+        mechanism: Exponential | None = fitted(
+            family, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times}
+        )
         assert mechanism is not None
         return mechanism
     return Exponential(sensitivity=sensitivity, epsilon=terms.price["epsilon"] / times)

@@ -149,7 +149,9 @@ class Release:
         return self.value
 
     def __repr__(self) -> str:
-        cost = ", ".join(f"{name}={float(value):g}" for name in ("epsilon", "delta", "rho") if (value := getattr(self.cost, name)))
+        cost = ", ".join(
+            f"{name}={float(value):g}" for name in ("epsilon", "delta", "rho") if (value := getattr(self.cost, name))
+        )
         if self.axes:
             shape = " x ".join(str(len(axis)) for axis in self.axes)
             return f"<Release: {self.statistic} of {shape} cells, {cost}>"

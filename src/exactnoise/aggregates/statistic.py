@@ -180,11 +180,11 @@ class Statistic(ABC):
         """The exact totals of some rows of a chunk."""
 
     @abstractmethod
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         """Mechanisms and price; of the tally only what is public may count, and the price does not depend on it."""
 
     @abstractmethod
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         """Noise on the exact totals."""
 
     def _add_chunk(self, chunk: Chunk, workers: int) -> None:
@@ -202,7 +202,9 @@ class Statistic(ABC):
         self._check_unreleased()
         self._add_chunk(self._read(columns, names, by, None, None), int(workers))
 
-    def _read(self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None) -> Chunk:
+    def _read(
+        self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
+    ) -> Chunk:
         """Check types and lengths, and settle each row's group."""
         lanes = tuple(column(x, name) for x, name in zip(columns, names, strict=True))
         size = lanes[0].values.shape[0]
@@ -223,7 +225,7 @@ class Statistic(ABC):
             return codes
         assert terms is not None
         groups = terms.groups if self._groups is not None else None
-        kept = people.kept(person, codes, size, rows=terms.rows, groups=groups)
+        kept = people.kept(person, codes, size, rows=terms.rows, groups=groups, bins=self.groups)
         return np.where(kept, 0 if codes is None else codes, -1)
 
     def _check_mergeable(self, other: Any) -> None:
@@ -269,7 +271,10 @@ class Statistic(ABC):
             axes = (self._groups.keys, *axes)
         shape = tuple(len(axis) for axis in axes)
         value, error = estimate.value(), estimate.std_error()
-        facts = {**terms.facts(), **{name: _plain(value) for name, value in self.definition().items() if name != "keys"}}
+        facts = {
+            **terms.facts(),
+            **{name: _plain(value) for name, value in self.definition().items() if name != "keys"},
+        }
         return Release(
             self.name,
             value.reshape(shape) if axes else value[0].item(),

@@ -109,11 +109,11 @@ class Sum(_Sums):
     def _is_whole(self, tally: Tally | None) -> bool:
         return tally is not None and tally.integers and self._integers is not None
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         change = terms.change(self._lower, self._upper, bins=self.groups, always_present=self._always_present())
         return noise_for(terms, [Part("sum", change, self._exponent, integers=self._is_whole(tally))])
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         (mechanism,) = noise.mechanisms
         estimate = Additive(mechanism, noisy(mechanism, tally.totals[0], whole=self._is_whole(tally)))
         return self._released_as(terms, noise.cost, estimate, mechanism)
@@ -130,7 +130,7 @@ class Mean(_Sums):
 
     name: ClassVar[str] = "mean"
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         half = (self._upper - self._lower) / 2
         change = terms.change(-half, half, bins=self.groups, always_present=self._always_present())
         if self._size_is_public(terms):
@@ -141,7 +141,7 @@ class Mean(_Sums):
             [Part("mean", change, self._exponent - 1, share=_HALF), Part("count", counted, 0, whole=True, share=_HALF)],
         )
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         doubled = int((self._lower + self._upper) / Fraction(2) ** self._exponent)  # the centre, in half units
         centred = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), tally.counts.tolist(), strict=True)]
         totals = Wide.from_ints(centred, self._exponent - 1)
@@ -150,7 +150,9 @@ class Mean(_Sums):
         if self._size_is_public(terms):
             shifted: Estimate = MeanEstimate(sums, None, float(max(tally.rows, 1)), centre, lower, upper)
             return self._released_as(terms, noise.cost, shifted, noise.mechanisms[0])
-        counts = Additive(noise.mechanisms[1], noisy(noise.mechanisms[1], Wide.from_counts(tally.counts), whole=True), least=0)
+        counts = Additive(
+            noise.mechanisms[1], noisy(noise.mechanisms[1], Wide.from_counts(tally.counts), whole=True), least=0
+        )
         ratio = MeanEstimate(sums, counts, 1.0, centre, lower, upper)
         return self._released_as(terms, noise.cost, ratio, noise.mechanisms)
 
@@ -246,12 +248,11 @@ def mean(
 
     Notes
     -----
-    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds. Where the number of rows
-    is public (neighbours that replace one row, no groups, no dropped rows) the sum of x - c gets noise for its
+    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds. Where the number of
+    rows is public (neighbours that replace one row, no groups, no dropped rows) the sum of x - c gets noise for its
     sensitivity upper - lower and is divided by that number. Everywhere else two parts share the price, one half each:
     the sum of x - c, which one row changes by at most half the bounds' width, and the number of rows, which it changes
-    by 1; the mean is c plus their quotient, the denominator being at least 1. No exact number of rows enters
-    otherwise.
+    by 1; the mean is c plus their quotient, the denominator being at least 1.
     """
     statistic = Mean(bounds=bounds, nan=nan, keys=keys)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)

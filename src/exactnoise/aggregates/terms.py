@@ -94,9 +94,7 @@ class Terms:
             raise ValueError(f"mechanism must be 'laplace' or 'gaussian', got {mechanism!r}")
         if mechanism == "gaussian" and set(price) == {"epsilon"}:
             raise TypeError("mechanism='gaussian' has no pure epsilon: give delta as well, such as 1e-6, or rho")
-        return cls(
-            price, mechanism, budget, neighbors, unit, checked_rows, checked_groups, given.get("label")
-        )
+        return cls(price, mechanism, budget, neighbors, unit, checked_rows, checked_groups, given.get("label"))
 
     @property
     def size_is_public(self) -> bool:

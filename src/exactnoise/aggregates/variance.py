@@ -34,12 +34,12 @@ class Variance(BoundedStatistic):
 
     name: ClassVar[str] = "variance"
 
-    def __init__(
-        self, *, bounds: Any = None, nan: MissingPolicy = None, keys: Any = None, ddof: int = 0
-    ) -> None:
+    def __init__(self, *, bounds: Any = None, nan: MissingPolicy = None, keys: Any = None, ddof: int = 0) -> None:
         super().__init__(bounds, nan, keys)
         if isinstance(ddof, bool) or ddof not in (0, 1):
-            raise ValueError(f"ddof must be 0, the variance of these rows, or 1, an estimate of that of more, got {ddof!r}")
+            raise ValueError(
+                f"ddof must be 0, the variance of these rows, or 1, an estimate of that of more, got {ddof!r}"
+            )
         self._ddof = ddof
         self._grid = Grid.of_floats(self._bounds, _BITS)
         # Deviations from the middle of the bounds are whole numbers of half steps, of this many at most.
@@ -62,7 +62,7 @@ class Variance(BoundedStatistic):
         totals = Wide.from_words(sums, self._grid.exponent), Wide.from_words(squares, 2 * self._exponent)
         return Tally(stop - start, counts, totals, chunk.is_integer)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         width = self._grid.upper - self._grid.lower
         if self._size_is_public(terms):
             rows = 2 if tally is None else tally.rows
@@ -91,7 +91,7 @@ class Variance(BoundedStatistic):
         sums = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), counts, strict=True)]
         return counts, sums, tally.totals[1].ints()
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         counts, sums, squares = self._deviations(tally)
         width = float(self._grid.upper - self._grid.lower)
         largest = width * width / 4
@@ -154,10 +154,11 @@ def variance(
 
     Notes
     -----
-    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds, w their width and n the
-    number of rows. Where n is public (see `mean`), replacing a row changes the variance by at most w^2 (n - 1) / n^2,
-    and it gets noise for that. Everywhere else three parts share the price, a third each: the sum of x - c, which one
-    row changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it changes by at most w^2 / 8; and n.
+    *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds, w their width and n
+    the number of rows. Where n is public (see `mean`), replacing a row changes the variance by at most
+    w^2 (n - 1) / n^2, and it gets noise for that. Everywhere else three parts share the price, a third each: the sum of
+    x - c, which one row changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it changes by at most w^2 / 8;
+    and n.
     The moments are exact integers (a public grid of at most 2^30 steps between the bounds), so that no mean is
     subtracted before it has been released.
     """

@@ -36,8 +36,8 @@ class VectorSum(Statistic):
     ----------
     norm, bound, keys
         As for `vector_sum`.
-    size : int
-        How many numbers a vector has.
+    size : int, optional
+        How many numbers a vector has; by default as many as the first ones have.
     """
 
     name: ClassVar[str] = "vector_sum"
@@ -46,15 +46,17 @@ class VectorSum(Statistic):
         self, *, norm: Norm | None = None, bound: Number | None = None, size: int | None = None, keys: Any = None
     ) -> None:
         super().__init__(keys)
-        if norm not in get_args(Norm):
+        if norm is None or norm not in get_args(Norm):
             raise ValueError(f"norm must be 'l2' or 'l1', got {norm!r}")
         if bound is None:
-            raise TypeError("vector_sum needs bound: the norm that no row may exceed, fixed without looking at the data")
-        if isinstance(size, (bool, np.timedelta64)) or not isinstance(size, (int, np.integer)):
+            raise TypeError(
+                "vector_sum needs bound: the norm that no row may exceed, fixed without looking at the data"
+            )
+        if isinstance(size, (bool, np.timedelta64)) or not isinstance(size, (int, np.integer, type(None))):
             raise TypeError(f"size must be a whole number, how many numbers a vector has, got {size!r}")
-        if not 1 <= size < 2**31:
+        if size is not None and not 1 <= size < 2**31:
             raise ValueError(f"size must be between 1 and 2**31 - 1, got {size!r}")
-        self._norm, self._size = norm, int(size)
+        self._norm, self._size = norm, None if size is None else int(size)
         self._bound = exact(bound, "bound")
         if not Fraction(1, 10**280) <= self._bound <= 10**290:
             raise ValueError(f"bound must lie between 1e-280 and 1e290, got {bound!r}")
@@ -83,17 +85,23 @@ class VectorSum(Statistic):
         """
         self._add_rows((rows,), ("rows",), by, workers)
 
-    def _read(self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None) -> Chunk:
+    def _read(
+        self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
+    ) -> Chunk:
         lanes = read(columns[0], "rows")
         shape = lanes.values.shape
-        if len(shape) != 2 or shape[1] != self._size:
-            raise ValueError(f"rows must have shape (n, {self._size}), a vector a row; got {shape}")
+        if len(shape) != 2 or shape[1] != (self._size or shape[1]) or not shape[1]:
+            raise ValueError(f"rows must have shape (n, {self._size or 'size'}), a vector a row; got {shape}")
+        self._size = shape[1]
         return Chunk((lanes,), self._codes(by, person, shape[0], terms), shape[0])
 
     def _empty(self) -> Tally:
+        if self._size is None:
+            raise ValueError("a VectorSum without rows needs size, how many numbers a vector has")
         return Tally(0, np.zeros(0, np.int64), (Wide.zeros(self.groups * self._size, self._exponent),))
 
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
+        assert self._size is not None
         (lanes,) = chunk.columns
         single = lanes.is_float32
         words = np.zeros((self.groups, 2, self._size), np.uint64)
@@ -108,16 +116,18 @@ class VectorSum(Statistic):
         low, high = words[:, 0].ravel(), words[:, 1].ravel().view(np.int64)
         return Tally(stop - start, np.zeros(0, np.int64), (Wide(low, high, self._exponent),), chunk.is_integer)
 
-    def _noise(self, terms: Terms, tally: Tally | None) -> Noise:
+    def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         change = terms.change(-self._bound, self._bound, bins=self.groups)
         if self._norm == "l2":
-            change = Change(change.l1 * root_above(Fraction(self._size)), change.l2_squared)
+            change = Change(change.l1 * root_above(Fraction(self._size or 1)), change.l2_squared)
         return noise_for(terms, [Part("sum", change, self._exponent)])
 
-    def _release(self, terms: Terms, noise: Noise, tally: Tally) -> Release:
+    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
         (mechanism,) = noise.mechanisms
         estimate = Additive(mechanism, noisy(mechanism, tally.totals[0], whole=False))
-        return self._released_as(terms, noise.cost, estimate, mechanism, (range(self._size),))
+        return self._released_as(
+            terms, noise.cost, estimate, mechanism, (range(len(tally.totals[0].low) // self.groups),)
+        )
 
 
 def vector_sum(
@@ -156,10 +166,10 @@ def vector_sum(
 
     Notes
     -----
-    *Guarantee.* That of the mechanism, for the sensitivity shown: `bound` for a row that is added or removed, twice that
-    for one that is replaced. Each clipped number is cut towards zero to a multiple of a public power of two, so that no
-    norm grows, and added as an integer of 128 bits. With an L2 bound and no delta, Laplace noise has to cover the L1
-    norm, up to sqrt(d) times as large: give delta or rho.
+    *Guarantee.* That of the mechanism, for the sensitivity shown: `bound` for a row that is added or removed, twice
+    that for one that is replaced. Each clipped number is cut towards zero to a multiple of a public power of two, so
+    that no norm grows, and added as an integer of 128 bits. With an L2 bound and no delta, Laplace noise has to cover
+    the L1 norm, up to sqrt(d) times as large: give delta or rho.
 
     Examples
     --------
@@ -169,8 +179,7 @@ def vector_sum(
     >>> r.value.shape, r.mechanism
     ((3,), Gaussian(sensitivity=1, rho='0.5'))
     """
-    size = np.shape(rows)[-1] if np.ndim(rows) == 2 else 1
-    statistic = VectorSum(norm=norm, bound=bound, size=size, keys=keys)
+    statistic = VectorSum(norm=norm, bound=bound, keys=keys)
     return release_once(statistic, (rows,), ("rows",), by=by, person=person, workers=workers, terms=terms)
 
 

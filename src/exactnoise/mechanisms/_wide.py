@@ -56,7 +56,9 @@ class Wide(NamedTuple):
 
     def ints(self) -> list[int]:
         """The integers, in C order."""
-        return [high * _WORD + low for low, high in zip(self.low.ravel().tolist(), self.high.ravel().tolist(), strict=True)]
+        return [
+            high * _WORD + low for low, high in zip(self.low.ravel().tolist(), self.high.ravel().tolist(), strict=True)
+        ]
 
     def fractions(self) -> list[Fraction]:
         """The exact values, in C order."""
@@ -73,7 +75,7 @@ class Wide(NamedTuple):
     def in_units_of(self, exponent: int) -> Self:
         """The same values in a unit that is not coarser."""
         shift = self.exponent - exponent
-        assert 0 <= shift
+        assert shift >= 0
         if shift == 0:
             return self
         if shift >= 64:

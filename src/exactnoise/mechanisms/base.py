@@ -19,7 +19,6 @@ from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, read
 from exactnoise.mechanisms._options import Randomness, check_out, check_randomness, check_workers
-from exactnoise.mechanisms._wide import Wide
 from exactnoise.mechanisms._parameters import (
     LEAST_DELTA,
     check_budget,
@@ -30,6 +29,7 @@ from exactnoise.mechanisms._parameters import (
     least_epsilon,
     power_of_two,
 )
+from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
 

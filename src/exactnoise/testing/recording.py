@@ -264,8 +264,8 @@ def _of_selection(mechanism: SelectionMechanism, x: Any, options: Options) -> tu
     table, _ = checked_scores(x, mask)
     lanes, shape = table.lanes, (table.rows, table.candidates)
     values = lanes.values.reshape(shape)
-    values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64 if values.dtype.kind == "b" else "O")
     is_float = values.dtype.kind == "f"
+    values = values.astype(np.float64 if is_float else np.uint64 if values.dtype == np.uint64 else np.int64)
     missing = np.zeros(shape, bool) if lanes.missing is None else lanes.missing.reshape(shape)
     excluded = np.zeros(shape, bool) if table.mask is None else np.broadcast_to(table.mask, shape)
     finite = ~missing & (np.isfinite(values) if is_float else True)

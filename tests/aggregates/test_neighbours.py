@@ -145,7 +145,7 @@ NAMES = ["count", "sum", "mean", "variance", "histogram", "quantile", "vector_su
 
 @pytest.mark.parametrize("name", NAMES)
 @given(case=neighbouring(), nan=st.sampled_from([None, "drop"]), price=st.sampled_from(PRICES), data=st.data())
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=25)
 def test_neighbours_are_told_apart_by_noise_alone(name, case, nan, price, data):
     limits, a, b, neighbors, unit = case
     function = statistic(name, limits, nan)
@@ -171,7 +171,7 @@ def test_neighbours_are_told_apart_by_noise_alone(name, case, nan, price, data):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(case=neighbouring(), nan=st.sampled_from([None, "drop"]), data=st.data())
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=12)
 def test_the_order_of_rows_does_not_matter(name, case, nan, data):
     limits, table, *_ = case
     function = statistic(name, limits, nan)
@@ -193,7 +193,7 @@ def totals(release: Callable[[], Any]) -> list[list[Fraction]]:
 
 @pytest.mark.parametrize("name", ["Sum", "Mean", "Variance", "Quantile", "Histogram", "Count"])
 @given(case=neighbouring(), nan=st.sampled_from([None, "drop"]), data=st.data())
-@settings(RELAXED, max_examples=20)
+@settings(RELAXED, max_examples=12)
 def test_chunks_merges_and_workers_do_not_matter(name, case, nan, data):
     limits, table, *_ = case
     low, high = limits
@@ -233,7 +233,7 @@ def test_chunks_merges_and_workers_do_not_matter(name, case, nan, data):
     width=st.integers(1, 60),
     dtypes=st.lists(st.sampled_from(["i1", "u1", "i8", "u8", ">i4", "f8", "f4", "f2", ">f8"]), min_size=2, max_size=2),
 )
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=25)
 @pytest.mark.parametrize("function", [aggregates.sum, aggregates.mean, aggregates.variance])
 def test_the_type_of_a_column_does_not_matter(function, x, low, width, dtypes):
     """Whole numbers between whole bounds have the same totals in every type that holds them."""

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from exactnoise import aggregates
-from exactnoise.testing import recorded, replay
+from exactnoise import DiscreteGaussian, Exponential, Gaussian, PrivacyBudget, aggregates
+from exactnoise.testing import Replay, recorded, replay
 
 KEYS = ("a", "b", "c")
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int8", "uint64", "bool", ">f8", ">i4")
@@ -109,16 +109,39 @@ def _inserted(rows: list[Any], own: list[Any], places: list[int]) -> list[Any]:
 PRICES: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": "0.1"}, {"epsilon": "0.3", "delta": "1e-6"}]
 
 
+def loss_is_paid(passed: Replay, price: dict[str, Any]) -> bool:
+    """Whether the distances of all parts, over the scales of their noise, are together within the price.
+
+    Whatever the mechanisms declare: Laplace noise costs distance / scale, Gaussian noise distance^2 / (2 scale^2) of
+    rho, or in (epsilon, delta) what one Gaussian on the vector of all parts may have.
+    """
+    steps = [
+        distance / Fraction(call.mechanism.scale) for call, distance in zip(passed.calls, passed.distances, strict=True)
+    ]
+    if isinstance(passed.calls[0].mechanism, Exponential):  # a score's change counts twice
+        return "rho" in price or 2 * sum(steps) <= Fraction(price["epsilon"])
+    if "rho" in price:
+        return sum(step**2 for step in steps) / 2 <= Fraction(price["rho"]) * (1 + Fraction(1, 2**100))
+    if any(isinstance(call.mechanism, (Gaussian, DiscreteGaussian)) for call in passed.calls):
+        allowed = 1 / Fraction(Gaussian(sensitivity=1, **price).scale) ** 2
+        return sum(step**2 for step in steps) <= allowed * (1 + Fraction(1, 2**50))
+    return sum(steps) <= Fraction(price["epsilon"])
+
+
 def statistic(name: str, limits: tuple[Any, Any], nan: Any) -> Callable[..., Any]:
     """A function of a column and the terms of a release."""
     low, high = limits
     middle = (Fraction(low) + Fraction(high)) / 2
     named: dict[str, Callable[..., Any]] = {
         "count": lambda x, **said: aggregates.count(x > x.dtype.type(0), **said),
+        "count of rows": lambda x, **said: aggregates.count(n=len(x), **said),
         "sum": lambda x, **said: aggregates.sum(x, bounds=limits, nan=nan, **said),
         "mean": lambda x, **said: aggregates.mean(x, bounds=limits, nan=nan, **said),
         "variance": lambda x, **said: aggregates.variance(x, bounds=limits, nan=nan, ddof=1, **said),
         "histogram": lambda x, **said: aggregates.histogram(x, edges=[low, middle, high], other=nan is None, **said),
+        "histogram of two axes": lambda x, **said: aggregates.histogram(
+            (x, x > x.dtype.type(0)), edges=([low, high], None), categories=(None, [True, False]), **said
+        ),
         "quantile": lambda x, **said: aggregates.quantile(x, [0.5, "0.9"], bounds=limits, nan=nan, **said),
         "vector_sum": lambda x, **said: aggregates.vector_sum(
             np.stack([x, x, x[::-1]], axis=1)[:, :2], norm="l1" if nan is None else "l2", bound=7, **said
@@ -140,7 +163,9 @@ def public_refusals() -> Iterator[None]:
         raise
 
 
-NAMES = ["count", "sum", "mean", "variance", "histogram", "quantile", "vector_sum"]
+NAMES = [
+    "count", "count of rows", "sum", "mean", "variance", "histogram", "histogram of two axes", "quantile", "vector_sum",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -150,7 +175,7 @@ def test_neighbours_are_told_apart_by_noise_alone(name, case, nan, price, data):
     limits, a, b, neighbors, unit = case
     function = statistic(name, limits, nan)
     grouped = data.draw(st.booleans())
-    said: dict[str, Any] = {"budget": None, "neighbors": neighbors, **price}
+    said: dict[str, Any] = dict(price)
     if grouped:
         said["keys"] = KEYS
     if unit == "person":
@@ -162,11 +187,14 @@ def test_neighbours_are_told_apart_by_noise_alone(name, case, nan, price, data):
         own = {"by": table.by} if grouped else {}
         if unit == "person":
             own["person"] = np.array(table.person, np.int64)
-        return function(table.column, **said, **own)
+        method = {"method": "basic"} if "delta" in price else {}
+        budget = PrivacyBudget(neighbors=neighbors, unit=unit, **price, **method)
+        return function(table.column, budget=budget, **said, **own), budget
 
     with public_refusals():
         passed = replay(pipeline, a, b)  # a refusal is of both runs, in the same words
-    assert all(map(lambda distance, most: distance <= most, passed.distances, passed.sensitivities))
+    assert loss_is_paid(passed, price)
+    assert len(passed.spent) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

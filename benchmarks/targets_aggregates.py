@@ -11,6 +11,8 @@ from aggregates import HIGH, LOW, Job
 from target_result import Result
 from timing import least_seconds
 
+import exactnoise.aggregates
+
 VALUES = 10_000_000
 GROUPS = 10_000
 #: A sum of rows against one of NumPy's over the same memory in one piece, which is as fast as memory is.
@@ -33,6 +35,46 @@ def clipped_sums(seconds: float) -> Iterator[Result]:
         aggregates.clipped_sum(x, codes, GROUPS),
         lambda: naive.grouped_sum(x, codes, LOW, HIGH),
         1.0,
+        seconds,
+    )
+
+
+def statistics(seconds: float) -> Iterator[Result]:
+    """Whole statistics, with their noise, as users ask for them."""
+    x, codes = aggregates.values(VALUES), aggregates.codes(VALUES, GROUPS)
+    terms = {"epsilon": 1, "budget": None, "neighbors": "add-remove"}
+    bounds, keys = (LOW, HIGH), range(GROUPS)
+    statistics = exactnoise.aggregates
+    yield _faster(
+        f"sum() of {VALUES:.0e} float64",
+        "np.clip().sum()",
+        lambda: statistics.sum(x, bounds=bounds, **terms),
+        lambda: naive.clipped_sum(x, LOW, HIGH),
+        1.5,
+        seconds,
+    )
+    yield _faster(
+        f"sum() by {GROUPS} groups",
+        "np.bincount(weights=np.clip())",
+        lambda: statistics.sum(x, bounds=bounds, by=codes, keys=keys, **terms),
+        lambda: naive.grouped_sum(x, codes, LOW, HIGH),
+        1.0,
+        seconds,
+    )
+    yield _faster(
+        f"histogram() of {VALUES:.0e} codes",
+        "np.bincount",
+        lambda: statistics.histogram(codes, categories=keys, **terms),
+        lambda: naive.count(codes),
+        0.8,
+        seconds,
+    )
+    yield _faster(
+        f"mean() of {VALUES:.0e} float64",
+        "its exact sum alone",
+        lambda: statistics.mean(x, bounds=bounds, **terms),
+        lambda: statistics.Mean(bounds=bounds).add(x),
+        1 / 1.1,
         seconds,
     )
 
@@ -83,7 +125,7 @@ def _faster(what: str, way: str, ours: Job, theirs: Job, factor: float, seconds:
 
 def exact_aggregates(seconds: float) -> Iterator[Result]:
     """All of them."""
-    for part in (clipped_sums, counts, bins, rows):
+    for part in (clipped_sums, statistics, counts, bins, rows):
         yield from part(seconds)
 
 

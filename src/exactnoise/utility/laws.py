@@ -90,7 +90,7 @@ class SumLaw(Law):
         masses = np.fft.fftshift(np.fft.irfft(np.prod(transforms, axis=0), _POINTS)).clip(0)
         folded = masses[half:].copy()
         folded[1:] += masses[1:half][::-1]
-        return step * np.arange(half), folded / folded.sum()
+        return np.asarray(step * np.arange(half)), np.asarray(folded / folded.sum())
 
     @property
     def mean_absolute(self) -> float:
@@ -203,9 +203,9 @@ def snapping_law(mechanism: Snapping, x: float) -> FiniteLaw:
     inside, step = min(max(x, low), high), mechanism.granularity
     reach = 45 * mechanism.scale  # beyond lies less than 1e-19
     steps = np.arange(math.floor((inside - reach) / step), math.ceil((inside + reach) / step) + 1)
-    edges = (steps[:-1] + 0.5) * step - inside
-    masses = np.diff(_laplace_cdf(edges / mechanism.scale), prepend=0.0, append=1.0)
-    return FiniteLaw(np.clip(steps * step, low, high) - x, masses)
+    edges = np.asarray((steps[:-1] + 0.5) * step - inside) / mechanism.scale
+    masses = np.diff(_laplace_cdf(edges), prepend=0.0, append=1.0)
+    return FiniteLaw(np.asarray(np.clip(steps * step, low, high) - x), masses)
 
 
 def _mean_absolute(mechanism: AdditiveMechanism) -> float:
@@ -240,7 +240,7 @@ def _on_grid(noise: NoiseLaw, step: float, half: int) -> Doubles:
         return np.asarray(
             np.bincount(point, masses * (1 - above), 2 * half) + np.bincount(point + 1, masses * above, 2 * half)
         )
-    edges = (np.arange(-half, half - 1) + 0.5) * (step / scale)
+    edges = np.asarray((np.arange(-half, half - 1) + 0.5) * (step / scale))
     cdf = _laplace_cdf if isinstance(mechanism, (Laplace, DiscreteLaplace)) else _normal_cdf
     return np.diff(cdf(edges), prepend=0.0, append=1.0)
 

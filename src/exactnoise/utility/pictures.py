@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,7 @@ __all__ = ["plot", "plot_band"]
 # Of Okabe and Ito's palette, which people of all kinds of colour vision tell apart; shapes differ as well.
 _BLUE, _ORANGE, _GREEN, _BLACK = "#0072B2", "#D55E00", "#009E73", "#000000"
 _SIZE, _RESOLUTION = (7.0, 4.6), 150
+_PANELS = 6  # side by side
 _MEASURES: tuple[tuple[Measure, str, str, str, str], ...] = (
     ("half_width", "{confidence} of values within", _ORANGE, "s", "--"),
     ("std", "standard deviation", _BLUE, "o", "-"),
@@ -57,7 +59,10 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
     large epsilon, have no place on a logarithmic axis and are left out.
     """
     ordered = _ordered(rows)
-    figure, axes = _canvas(title or f"Error of {ordered[0].what} by epsilon")
+    figure = _figure(*_SIZE)
+    axes = figure.add_subplot()
+    axes.set_title(title or f"{ordered[0].what}: error against epsilon")
+    _open(axes)
     epsilons = [float(row.epsilon) for row in ordered]
     for measure, label, colour, marker, style in _MEASURES:
         name = label.format(confidence=_confidence(ordered[0]))
@@ -86,7 +91,7 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
 def plot_band(
     rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = None, title: str | None = None
 ) -> None:
-    """Draw the half width that is promised as a band about 0, and errors of simulated releases in and beside it.
+    """Draw for each epsilon the half width that is promised as a band, and errors of simulated releases against it.
 
     Parameters
     ----------
@@ -102,51 +107,51 @@ def plot_band(
 
     Notes
     -----
-    Up to 200 errors are drawn for each epsilon, side by side, with the share of them within the band. Where the band is
-    much wider at one end than at the other, the axis of errors is linear about 0 and logarithmic outside.
+    A panel for each epsilon, with a scale of its own. Up to 200 errors are drawn in each, in the order of the releases,
+    and the share of them within the band is told.
     """
     ordered = [row for row in _ordered(rows) if row.sample]
     if not ordered:
         raise ValueError("the rows have no simulated errors to draw: make the table with trials")
-    figure, axes = _canvas(title or f"Noise of {ordered[0].what}: promised and simulated")
-    epsilons = np.array([float(row.epsilon) for row in ordered])
-    widths = np.array([row.best("half_width") or 0.0 for row in ordered])
-    logs = np.log10(epsilons)
-    spread = min(np.diff(logs).min(initial=0.5), 0.5) * 0.3
-    edges = np.concatenate([[logs[0] - 1.4 * spread], logs, [logs[-1] + 1.4 * spread]])
-    reach = np.interp(edges, logs, widths)
-    axes.fill_between(
-        10**edges, -reach, reach, color=_BLUE, alpha=0.18, linewidth=0,
-        label=f"promised: {_confidence(ordered[0])} of values within",
-    )  # fmt: skip
-    axes.axhline(0, color=_BLACK, linewidth=0.8, label="exact value")
-    for first, (log, width, row) in enumerate(zip(logs, widths, ordered, strict=True)):
-        errors = np.array(row.sample)
-        places = 10 ** (log + np.linspace(-spread, spread, errors.size))
-        inside = np.abs(errors) <= width
-        for chosen, colour, marker, label in (
-            (inside, _BLUE, "o", "noisy values within"),
-            (~inside, _ORANGE, "x", "noisy values beyond"),
-        ):
-            axes.plot(
-                places[chosen], errors[chosen], color=colour, marker=marker, markersize=3.2, linestyle="none",
-                alpha=0.8, markeredgewidth=1 if marker == "x" else 0, label=None if first else label,
-            )  # fmt: skip
-        axes.annotate(
-            f"{100 * inside.mean():.0f} %", (10**log, 1), xycoords=("data", "axes fraction"), xytext=(0, -12),
-            textcoords="offset points", ha="center", fontsize=9,
-        )  # fmt: skip
-    axes.set_xscale("log")
-    smallest = widths[widths > 0].min(initial=np.inf)
-    if np.isfinite(smallest) and widths.max() > 30 * smallest:
-        axes.set_yscale("symlog", linthresh=float(smallest))
-    low, high = axes.get_ylim()
-    most = max(-low, high)
-    axes.set_ylim(-most, most * (2.2 if axes.get_yscale() == "symlog" else 1.15))
-    _epsilon_axis(axes, epsilons.tolist())
-    axes.set_ylabel(f"noisy minus exact value ({unit})" if unit else "noisy minus exact value, in the data's units")
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    lines = -(-len(ordered) // _PANELS)
+    across = -(-len(ordered) // lines)
+    figure = _figure(max(_SIZE[0], 2.1 * across), _SIZE[1] * (1 if lines == 1 else 0.7 * lines))
+    figure.suptitle(title or f"{ordered[0].what}: simulated releases and the promised band")
+    figure.supylabel(f"noisy minus exact value ({unit})" if unit else "noisy minus exact value, in the data's units")
+    grid = figure.subplots(lines, across, squeeze=False)
+    for axes in grid.ravel()[len(ordered) :]:
+        axes.set_axis_off()
+    for axes, row in zip(grid.ravel(), ordered, strict=False):
+        _panel(axes, row)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=_RESOLUTION)
+
+
+def _panel(axes: Axes, row: Row) -> None:
+    """The band and the errors of one epsilon."""
+    from matplotlib.ticker import MaxNLocator
+
+    errors, width = np.array(row.sample), row.best("half_width") or 0.0
+    inside = np.abs(errors) <= width
+    axes.axhspan(-width, width, color=_BLUE, alpha=0.18, linewidth=0, label=f"promised for {_confidence(row)}")
+    for end in (-width, width):
+        axes.axhline(end, color=_BLUE, linewidth=0.8, linestyle="--")
+    axes.axhline(0, color=_BLACK, linewidth=0.8, label="exact value")
+    places = np.arange(errors.size)
+    axes.plot(
+        places[inside], errors[inside], color=_BLUE, marker="o", markersize=3, markeredgewidth=0, linestyle="none",
+        label="within",
+    )  # fmt: skip
+    axes.plot(
+        places[~inside], errors[~inside], color=_ORANGE, marker="x", markersize=5, linestyle="none", label="beyond"
+    )
+    most = 1.1 * max(np.abs(errors).max(), width) or 1.0
+    axes.set_ylim(-most, most)
+    axes.set_xticks([])
+    axes.yaxis.set_major_locator(MaxNLocator(7, integer=bool((errors == np.round(errors)).all())))
+    axes.set_title(f"epsilon {float(row.epsilon):g}\n{100 * inside.mean():.0f} % within", fontsize=10)
+    _open(axes)
 
 
 def _ordered(rows: Sequence[Row]) -> list[Row]:
@@ -155,20 +160,21 @@ def _ordered(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.epsilon)
 
 
-def _canvas(title: str) -> tuple[Figure, Axes]:
+def _figure(width: float, height: float) -> Figure:
     """A figure of its own: no window, and nothing of matplotlib's global state."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("pictures", "matplotlib", "plot") from None
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes: Any = figure.add_subplot()
-    axes.set_title(title)
+    return figure
+
+
+def _open(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    return figure, axes
 
 
 def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
@@ -177,7 +183,12 @@ def _epsilon_axis(axes: Axes, epsilons: Sequence[float]) -> None:
 
     axes.set_xlabel("epsilon (smaller is more private)")
     if len(epsilons) <= 10:
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        labels = {epsilon: f"{epsilon:g}" for epsilon in epsilons}
+        told: list[float] = []
+        for epsilon in sorted(labels, key=lambda epsilon: (len(labels[epsilon]), epsilon)):
+            if all(abs(math.log(epsilon / other)) > 0.06 * math.log(epsilons[-1] / epsilons[0]) for other in told):
+                told.append(epsilon)
+        axes.set_xticks(epsilons, [labels[epsilon] if epsilon in told else "" for epsilon in epsilons])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
 

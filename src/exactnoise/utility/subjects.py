@@ -131,7 +131,8 @@ class _Noise(Subject):
 
     def __init__(self, mechanism: type[Any], exact: Any, params: dict[str, Any]) -> None:
         self.name = mechanism.__name__
-        self._build = functools.partial(mechanism, **params)
+        build: Callable[..., Any] = mechanism
+        self._build = functools.partial(build, **params)
         whole = mechanism in (DiscreteLaplace, DiscreteGaussian)
         cells = _cells(0 if exact is None else exact)
         self._said = exact is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -172,16 +172,14 @@ def epsilon_for(
             return False  # more noise than it can make
         if case.law is None:
             raise TypeError(f"no closed form of the error of {subject.name} is known: look at its table")
-        error = case.half_width(checked) if measure == "half_width" else getattr(case.law, _LAW_NAMES[measure])
-        return error <= largest
+        if measure == "half_width":
+            return (case.promise or case.law.half_width)(checked) <= largest
+        return (case.law.std if measure == "std" else case.law.mean_absolute) <= largest
 
     return _least(fits)
 
 
-_LAW_NAMES = {"std": "std", "mean_error": "mean_absolute"}
-
-
-def _least(fits: Any) -> Fraction:
+def _least(fits: Callable[[Fraction], bool]) -> Fraction:
     """The least number of four digits that fits, errors falling with epsilon."""
     low = high = Fraction(1)
     while not fits(high):
@@ -211,9 +209,9 @@ def _row(name: str, epsilon: Fraction, case: Case, alpha: float, trials: int) ->
     width = simulated_half_width(errors, alpha) if trials else None
     mean = simulated_mean_error(errors) if trials else None
     closed, half_width = case.law, case.half_width(alpha)
-    magnitudes = None if case.exact is None else np.abs(case.exact)
     error = closed.mean_absolute if closed is not None else mean.value if mean is not None else None
     reach = half_width if half_width is not None else width.value if width is not None else None
+    relative, share = _against(case.exact, error, reach)
     return Row(
         what=name,
         epsilon=epsilon,
@@ -226,9 +224,16 @@ def _row(name: str, epsilon: Fraction, case: Case, alpha: float, trials: int) ->
         simulated_std=std,
         simulated_half_width=width,
         simulated_mean_error=mean,
-        relative_error=None
-        if error is None or magnitudes is None or not magnitudes.any()
-        else error / float(magnitudes.mean()),
-        share_below_noise=None if reach is None or magnitudes is None else float((magnitudes < reach).mean()),
+        relative_error=relative,
+        share_below_noise=share,
         sample=tuple(errors[:_SAMPLE].tolist()),
     )
+
+
+def _against(exact: Any, error: float | None, reach: float | None) -> tuple[float | None, float | None]:
+    """The relative error, and the share of exact cells below the noise."""
+    if exact is None:
+        return None, None
+    magnitudes = np.abs(exact)
+    relative = error / float(magnitudes.mean()) if error is not None and magnitudes.any() else None
+    return relative, None if reach is None else float((magnitudes < reach).mean())

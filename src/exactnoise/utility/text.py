@@ -65,7 +65,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 
 def to_json(rows: Sequence[Row]) -> str:
-    """Return the rows as a JSON array of objects; numbers in full, epsilon as exact text, null for what is not known."""
+    """Return the rows as a JSON array; numbers in full, epsilon as exact text, null for what is not known."""
     return json.dumps([{**row.columns(), "epsilon": text(row.epsilon)} for row in rows])
 
 

@@ -325,8 +325,8 @@ class AdditiveMechanism(Mechanism):
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out
 
-    def release_wide(self, x: Wide, *, workers: int = 1) -> npt.NDArray[np.int64]:
-        """Add noise to exact totals that no 64-bit number holds, and return whole multiples of the granularity.
+    def release_wide(self, x: Wide, *, workers: int = 1) -> Wide:
+        """Add noise to exact totals that no 64-bit number holds, rounded once.
 
         Parameters
         ----------
@@ -337,9 +337,9 @@ class AdditiveMechanism(Mechanism):
 
         Returns
         -------
-        ndarray of int64
-            round((x + Z) / granularity) of x's shape: as `release` does, but for totals of which no double is exact.
-            It saturates about 2^62 steps from 0.
+        Wide
+            round((x + Z) / granularity), of x's shape, in units of the granularity: what `release` gives, for totals of
+            which no double is exact.
         """
         whole, rest = x.split(self._exponent - x.exponent)
         if self._on_integers:
@@ -349,7 +349,7 @@ class AdditiveMechanism(Mechanism):
             exact_rest = np.ldexp(rest.astype(np.float64), x.exponent)
             noisy = self.release(exact_rest, budget=None, workers=workers)
             steps = np.ldexp(noisy, -self._exponent).astype(np.int64)
-        return np.asarray(whole + steps)
+        return whole + Wide.from_int64(steps, self._exponent)
 
     def _release_number(self, x: Any, budget: PrivacyBudget | None, label: str | None) -> Any:
         """One number, without the arrays: the words come straight from the operating system."""

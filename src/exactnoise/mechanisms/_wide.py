@@ -74,7 +74,7 @@ class Wide(NamedTuple):
                 product = digits * np.uint64(abs(factor) >> 32 * j & 2**32 - 1)
                 part = cls(product, np.zeros(counts.shape, np.int64), exponent + 32 * (i + j))
                 total = total.__add__(part)
-        return total.__neg__() if factor < 0 else total
+        return total if factor >= 0 else total.__neg__()
 
     def __neg__(self) -> Self:
         return type(self)(~self.low + np.uint64(1), ~self.high + (self.low == 0), self.exponent)

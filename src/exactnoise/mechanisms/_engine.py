@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import PENDING, Plan
-from exactnoise._refine import Extension, Ideal, fresh_extension, refine
+from exactnoise._refine import Extension, Ideal, fresh_extension, refine, settle
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes
 from exactnoise.mechanisms._layout import is_plain, same_place, write
 from exactnoise.mechanisms._options import Randomness
@@ -81,10 +81,11 @@ def release_range(
         while done < n:
             done, count = plan.release(x, out, done, n, pending, key=key, words=words)
             if count:
-                for index, value in refine(ideal, plan.form, pending[:count], extension):
+                if declined is not None:
+                    declined += pending["index"][:count].tolist()
+                left = settle(plan, pending[:count], out, extension)
+                for index, value in refine(ideal, plan.form, pending[:left], extension):
                     out[index] = value
-                    if declined is not None:
-                        declined.append(index)
                 pending[:count] = 0  # it holds exact values
     except BaseException:
         pending.view(np.uint8)[:] = 0

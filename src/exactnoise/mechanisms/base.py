@@ -389,6 +389,7 @@ class AdditiveMechanism(Mechanism):
             simd,
             window_factor,
             self._thresholds(),
+            self._shortfall(),
         )
 
     def _offset(self) -> float:
@@ -396,6 +397,9 @@ class AdditiveMechanism(Mechanism):
 
     def _thresholds(self) -> tuple[float, ...]:
         return ()
+
+    def _shortfall(self) -> int:
+        return 0
 
 
 def _pasteable(value: Any) -> str:

@@ -12,7 +12,7 @@
 
 #include "wide.h"
 
-enum { EN_RADIX = 120, EN_LOG_TERMS = 24, EN_SINE_TERMS = 16 };
+enum { EN_RADIX = 120, EN_LOG_TERMS = 24, EN_SINE_TERMS = 16, EN_INVERSE_STEPS = 5, EN_ROOT_STEPS = 7 };
 
 #define EN_FIXED_LOG_ERROR 0x1p-117    /* -ln u */
 #define EN_FIXED_RADIUS_ERROR 0x1p-106 /* sqrt(-2 ln u), for u <= 1 - 2^-16 */
@@ -25,13 +25,40 @@ enum { EN_RADIX = 120, EN_LOG_TERMS = 24, EN_SINE_TERMS = 16 };
 #define EN_FIXED_QUARTER_PI_LOW UINT64_C(0xc4c6628b80dc1cd1)
 #define EN_FIXED_SQRT_HALF UINT64_C(0xb504f333f9de6484)
 
+/* 1/b of a fraction, 0.42 < b < 0.61, in units of 2^-126 and from below: Newton's iteration, whose error 1 - b y is
+ * squared in every step. It starts with the tangent 4 - 4b and ends when no more than roundings is left. */
+EN_ALWAYS_INLINE en_wide en_fixed_inverse(en_wide b) {
+    const en_wide one = {UINT64_C(1) << 62, 0};
+    en_wide y = en_wide_sub((en_wide){0, 0}, b);
+    for (int i = 0; i < EN_INVERSE_STEPS; i++) {
+        const en_wide product = en_wide_add(en_wide_mul(y, b), (en_wide){0, 1}); /* at least */
+        if (!en_wide_is_below(product, one))
+            break;
+        y = en_wide_add(y, en_wide_mul(y, en_wide_left(en_wide_sub(one, product), 2)));
+    }
+    return y;
+}
+
+/* The root of a fraction, 1/4 <= a < 1, in units of 2^-126: a times its inverse root from below, by Newton's iteration
+ * from 15/8 - a on, in the same way. */
+EN_ALWAYS_INLINE en_wide en_fixed_root(en_wide a) {
+    const en_wide one = {UINT64_C(1) << 60, 0};
+    en_wide y = en_wide_sub((en_wide){UINT64_C(15) << 59, 0}, en_wide_right(a, 2));
+    for (int i = 0; i < EN_ROOT_STEPS; i++) {
+        const en_wide product = en_wide_add(en_wide_mul(a, en_wide_mul(y, y)), (en_wide){0, 2}); /* at least */
+        if (!en_wide_is_below(product, one))
+            break;
+        y = en_wide_add(y, en_wide_mul(y, en_wide_left(en_wide_sub(one, product), 3)));
+    }
+    return en_wide_mul(a, y);
+}
+
 /* 2 atanh(s) of a fraction s < 0.1717: 2s + 2s (z/3 + z^2/5 + ..), z = s^2. */
 EN_ALWAYS_INLINE en_wide en_fixed_twice_atanh(en_wide s) {
-    const en_wide one_less = {~UINT64_C(0), ~UINT64_C(0)};
     const en_wide z = en_wide_mul(s, s);
     en_wide sum = {0, 0};
     for (uint32_t k = EN_LOG_TERMS; k > 0; k--)
-        sum = en_wide_add(en_wide_by_small(one_less, 2 * k + 1), en_wide_mul(z, sum));
+        sum = en_wide_add(en_wide_inverse(2 * k + 1), en_wide_mul(z, sum));
     return en_wide_left(en_wide_add(s, en_wide_mul(s, en_wide_mul(z, sum))), 1);
 }
 
@@ -53,21 +80,25 @@ EN_ALWAYS_INLINE en_wide en_fixed_negative_log(en_wide u) {
     n += (uint64_t)is_above;
     const en_wide difference = is_above ? en_wide_left(u, 1) : en_wide_sub((en_wide){0, 0}, u); /* |m - 1| */
     const en_wide sum = en_wide_add(quarter, en_wide_right(u, is_above ? 1 : 2));               /* (m + 1) / 4 */
-    const en_wide ln = en_wide_right(en_fixed_twice_atanh(en_wide_ratio(difference, sum, 126)), 128 - EN_RADIX);
+    const en_wide s = en_wide_mul(difference, en_fixed_inverse(sum));
+    const en_wide ln = en_wide_right(en_fixed_twice_atanh(s), 128 - EN_RADIX);
     const en_wide whole = en_wide_mul(ln2, (en_wide){n << (EN_RADIX - 64), 0});
     return is_above ? en_wide_sub(whole, ln) : en_wide_add(whole, ln);
 }
 
 /* sqrt(-2 ln u), 0 < u <= 1 - 2^-16, in units of 2^-120. */
 EN_ALWAYS_INLINE en_wide en_fixed_radius(en_wide u) {
-    return en_wide_left(en_wide_root(en_wide_left(en_fixed_negative_log(u), 1)), 4);
+    const en_wide square = en_wide_left(en_fixed_negative_log(u), 1);
+    const unsigned half = en_leading_zeros(square.high) / 2; /* 2^(2 half) times the square is from 1/4 to 1 of 2^8 */
+    const en_wide root = en_fixed_root(half ? en_wide_left(square, 2 * half) : square);
+    return en_wide_right(root, 2 + half);
 }
 
 /* 1 - sin(a)/a or 1 - cos(a) of z = a^2: z/d (1 - z/d' (1 - ..)), d = 2k (2k + 1) or (2k - 1) 2k. */
 EN_ALWAYS_INLINE en_wide en_fixed_versine(en_wide z, uint32_t is_sine) {
     en_wide rest = {0, 0};
     for (uint32_t k = EN_SINE_TERMS; k > 0; k--) {
-        const en_wide term = en_wide_by_small(z, 2 * k * (is_sine ? 2 * k + 1 : 2 * k - 1));
+        const en_wide term = en_wide_mul(z, en_wide_inverse(2 * k * (is_sine ? 2 * k + 1 : 2 * k - 1)));
         rest = en_wide_sub(term, en_wide_mul(term, rest));
     }
     return rest;

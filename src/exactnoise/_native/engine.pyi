@@ -1,9 +1,10 @@
+from array import array
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
-Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
+Buffer: TypeAlias = bytes | bytearray | memoryview | array[int] | npt.NDArray[Any]
 
 Form: TypeAlias = Literal["float64", "float32", "int64-float64", "int64"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -24,5 +25,5 @@ def settle(plan: Plan, pending: np.ndarray[Any, Any], out: np.ndarray[Any, Any],
     if left == 0 or plan.extension_count == 0:
         return left
     pending = pending[:left]
-    words = [[extension(lane, j) for j in range(plan.extension_count)] for lane in pending["lane"].tolist()]
-    return plan.settle(pending, out, np.array(words, np.uint64))
+    words = [extension(lane, j) for lane in pending["lane"].tolist() for j in range(plan.extension_count)]
+    return plan.settle(pending, out, array("Q", words))

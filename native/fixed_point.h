@@ -12,7 +12,7 @@
 
 #include "wide.h"
 
-enum { EN_RADIX = 120, EN_LOG_TERMS = 24, EN_SINE_TERMS = 16, EN_INVERSE_STEPS = 5, EN_ROOT_STEPS = 7 };
+enum { EN_RADIX = 120, EN_LOG_TERMS = 24, EN_SINE_TERMS = 16, EN_INVERSE_STEPS = 5, EN_ROOT_STEPS = 6 };
 
 #define EN_FIXED_LOG_ERROR 0x1p-117    /* -ln u */
 #define EN_FIXED_RADIUS_ERROR 0x1p-106 /* sqrt(-2 ln u), for u <= 1 - 2^-16 */

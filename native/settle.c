@@ -9,6 +9,13 @@ typedef struct {
     en_wide low, high;
 } ends;
 
+/* A lane's x or value. */
+typedef union {
+    uint64_t bits;
+    int64_t whole;
+    double real;
+} number;
+
 #define EN_ONE_MINUS_2_16 UINT64_C(0xffff000000000000)
 
 size_t en_extension_count(en_family family) {
@@ -144,18 +151,20 @@ static int settle_lane(const en_plan *plan, const en_kernels *kernels, const en_
     const double r = (double)rest.low * 0x1p-64;
     const double noise = (double)k - (is_negative ? -r : r);
     double slack = 0.5;
-    uint64_t value;
-    if (!en_rounding(plan, kernels)(plan, lane->word, &noise, &slack, &lane->x, &value, 1))
+    number x, value;
+    x.bits = lane->x;
+    if (!en_rounding(plan, kernels)(plan, lane->word, &noise, &slack, &x, &value, 1))
         return 0;
     if (plan->form == EN_FLOAT32)
-        kernels->narrow((const double *)&value, (float *)out + lane->index, 1);
+        kernels->narrow(&value.real, (float *)out + lane->index, 1);
     else
         memcpy((char *)out + 8 * lane->index, &value, 8);
     return 1;
 }
 
-static size_t settle_lanes(const en_plan *plan, const en_kernels *kernels, en_pending *lanes, size_t count,
-                           const uint64_t *extension, void *out) {
+/* A frame of its own, which is dead when the stack is wiped. */
+EN_NEVER_INLINE size_t settle_lanes(const en_plan *plan, const en_kernels *kernels, en_pending *lanes, size_t count,
+                                    const uint64_t *extension, void *out) {
     const size_t words = en_extension_count(plan->family);
     size_t left = 0;
     for (size_t i = 0; i < count; i++)

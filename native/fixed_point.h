@@ -3,7 +3,8 @@
  * Contract   A fraction is an en_wide in units of 2^-128. Results are in units of 2^-120 (EN_RADIX) or 2^-127, as each
  *            function says, and as near to the true ones as the bounds below, in units of 1.
  * Method     Integers only: every step rounds down by at most one unit, so that no floating-point environment,
- *            instruction set or compiler matters. Series in Horner's form, one division by a small integer a term.
+ *            instruction set or compiler matters. Series in Horner's form, one multiplication by the inverse of a
+ *            small integer a term; Newton's iterations for 1/b and the root.
  *            The bounds are proved by proofs/fixed_point.py, step by step, and so are the constants and the numbers of
  *            terms, which it reads here.
  */

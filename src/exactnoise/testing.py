@@ -74,11 +74,13 @@ def release_from_words(
     words : ndarray of uint64
         `word_count` of them, or a multiple of that for fresh proposals (native/discrete_gaussian.h).
     extension : callable, optional
-        (lane, j) -> the j-th word appended to a lane's words; `fixed_extension` by default.
+        (lane, j) -> the j-th word appended to a lane's words, the same whenever it is asked for; `fixed_extension` by
+        default.
     simd : str, optional
         The instruction set; the one in use by default.
     window_factor : float
-        Scales the certified windows: below 1 the results may be wrong, which tests use to show that they would notice.
+        Scales the certified windows, that of fixed point too: below 1 the results may be wrong, which tests use to show
+        that they would notice.
 
     Returns
     -------
@@ -141,7 +143,10 @@ def ambiguous_lanes(
     simd: str | None = None,
     window_factor: float = 1.0,
 ) -> npt.NDArray[np.int64]:
-    """Return which samples the fast path would decline for these words; parameters as in `release_from_words`."""
+    """Return which samples the fast path would decline for these words, those included that fixed point settles.
+
+    Parameters as in `release_from_words`.
+    """
     return _run(mechanism, x, words, fixed_extension, simd, window_factor)[1]
 
 

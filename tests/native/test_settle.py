@@ -375,6 +375,22 @@ def test_no_declined_lane_is_left(kind: type[Mechanism], s: float, lanes: int, m
     assert sum(left) == 0
 
 
+@pytest.mark.parametrize("s", [50.0, 2.0**36])
+@pytest.mark.parametrize("kind", ALL)
+def test_single_numbers(kind: type[Mechanism], s: float) -> None:
+    """They are refined as arrays are; the words that follow, fresh ones, matter for none of these."""
+    mechanism, x = in_steps(kind, s), np.array([7])
+    plan = plan_of(mechanism, x)
+    for seed in range(20):
+        words = words_for(mechanism, 1, seed, trials=1)
+        pending = pending_of(mechanism, x, words)
+        assert settled(plan, pending)[1].all() or kind is DiscreteGaussian or s == 2.0**36
+        got = mechanism._refine_number(7, plan, 0, tuple(pending["word"][0].tolist()))
+        assert type(got) is int
+        if not ambiguous_lanes(mechanism, x, words).size:
+            assert got == release_from_words(mechanism, x, words)[0]
+
+
 def test_lists_and_words_of_another_size_are_refused() -> None:
     mechanism, x = in_steps(Gaussian, 1.0), np.zeros(4)
     plan = plan_of(mechanism, x)

@@ -126,7 +126,7 @@ void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int e
     plan->reach *= EN_SAFETY * window_factor;
     plan->acceptance *= window_factor;
     plan->shortfall = offset < 0 ? (uint64_t)(-offset * 0x1p64) : 0;
-    plan->doubt = (uint64_t)(EN_SETTLE_DOUBT * (window_factor < 0x1p40 ? window_factor : 0x1p40));
+    plan->doubt = (uint64_t)(EN_SETTLE_DOUBT * (window_factor < 0x1p62 ? window_factor : 0x1p62));
     grid_init(&plan->grid, form, exponent, nan);
     en_float_env_restore(found);
 }

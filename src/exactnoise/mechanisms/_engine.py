@@ -71,9 +71,8 @@ def release_range(
     *,
     key: bytearray | None = None,
     words: npt.NDArray[np.uint64] | None = None,
-    declined: list[int] | None = None,
 ) -> None:
-    """Release one range of contiguous samples and refine what the kernels declined; `declined` collects which."""
+    """Release one range of contiguous samples and decide what the kernels declined."""
     n = x.size
     pending = np.empty(min(_PENDING, n), PENDING)
     done = 0
@@ -81,8 +80,6 @@ def release_range(
         while done < n:
             done, count = plan.release(x, out, done, n, pending, key=key, words=words)
             if count:
-                if declined is not None:
-                    declined += pending["index"][:count].tolist()
                 left = settle(plan, pending[:count], out, extension)
                 for index, value in refine(ideal, plan.form, pending[:left], extension):
                     out[index] = value

@@ -6,7 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,6 +15,7 @@ SOURCES = sorted(NATIVE.glob("*.c"))
 HEADERS = sorted(NATIVE.glob("*.h"))
 TEST_SOURCES = Path(__file__).resolve().parent / "native" / "c"
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name) and sys.platform != "win32"]
+CoreObjects = Callable[[str], list[Path]]  # a fixture of native/conftest.py: by compiler
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 

@@ -7,6 +7,7 @@
 
 #include "plan.h"
 #include "platform.h"
+#include "quantize.h"
 #include "selection_plan.h"
 
 #include "response_plan.h"
@@ -64,6 +65,16 @@ typedef void en_intervals_kernel(const en_selection_plan *plan, const void *scor
 typedef void en_respond_kernel(const en_domain *domain, const en_response *plan, const uint64_t *words,
                                const int64_t *codes, void *reports, size_t n);
 
+/* Of aggregates, for blocks: aggregate_kernels.h. */
+typedef void en_quantize_kernel(const en_quantizer *quantizer, const void *x, uint64_t *values, uint64_t *kept,
+                                size_t n);
+typedef void en_total_kernel(const en_quantizer *quantizer, const void *x, size_t n, en_totals *totals);
+typedef void en_bin_kernel(const void *x, const void *edges, size_t count, uint64_t *scratch, int64_t *bins, size_t n);
+typedef void en_add_rows_kernel(const void *rows, size_t stride, size_t width, size_t n, double scale, double most,
+                                uint64_t *sums);
+typedef void en_add_row_kernel(const void *row, size_t width, double scale, double most, uint64_t kept, uint64_t *low,
+                               uint64_t *high);
+
 typedef struct {
     en_noise_kernel *noise[EN_FAMILY_COUNT];
     en_release_kernel *release[EN_FORM_COUNT];
@@ -91,6 +102,13 @@ typedef struct {
     void (*row_maxima)(const int64_t *x, int64_t *maxima, size_t rows, size_t candidates);
     en_intervals_kernel *intervals[EN_SCORES_COUNT];
     void (*contenders)(const double *upper, const int64_t *top, uint64_t *found, size_t rows, size_t candidates);
+    en_quantize_kernel *quantize[EN_VALUES_COUNT];
+    en_total_kernel *total[EN_VALUES_COUNT], *moments[EN_VALUES_COUNT];
+    void (*place)(const int64_t *codes, uint64_t groups, uint64_t *places, uint64_t *values, uint64_t *kept, size_t n);
+    void (*cells)(const en_quantizer *quantizer, const uint64_t *values, const uint64_t *kept, int64_t *out, size_t n);
+    en_bin_kernel *bin[EN_VALUES_COUNT];
+    en_add_rows_kernel *add_rows[EN_VALUES_INT64]; /* of floating-point numbers */
+    en_add_row_kernel *add_row[EN_VALUES_INT64];
 } en_kernels;
 
 extern const en_kernels en_kernels_portable;

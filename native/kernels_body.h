@@ -7,6 +7,7 @@
  * Noise and rounding are loops of their own, with the noise in a first-level cache between them. One long loop would be
  * slower: its hundred dependent operations fill the processor's scheduler, so that few lanes overlap.
  */
+#include "aggregate_kernels.h"
 #include "chacha20.h"
 #include "clip_body.h"
 #include "discrete_gaussian.h"
@@ -215,4 +216,12 @@ const en_kernels EN_NAME(en_kernels) = {
     .row_maxima = row_maxima,
     .intervals = {intervals_float64, intervals_int64},
     .contenders = contenders,
+    .quantize = {quantize_float64, quantize_float32, quantize_int64},
+    .total = {total_float64, total_float32, total_int64},
+    .moments = {moments_float64, moments_float32, moments_int64},
+    .place = place,
+    .cells = cells,
+    .bin = {bin_float64, bin_float32, bin_int64},
+    .add_rows = {add_rows_float64, add_rows_float32},
+    .add_row = {add_row_float64, add_row_float32},
 };

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import atexit
+import functools
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,7 +18,6 @@ SOURCES = sorted(NATIVE.glob("*.c"))
 HEADERS = sorted(NATIVE.glob("*.h"))
 TEST_SOURCES = Path(__file__).resolve().parent / "native" / "c"
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name) and sys.platform != "win32"]
-CoreObjects = Callable[[str], list[Path]]  # a fixture of native/conftest.py: by compiler
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 
@@ -47,3 +49,12 @@ def program(sources: Sequence[Path], output: Path, *flags: str, compiler: str = 
     """Compile C files that include the core's headers to a program."""
     run(compiler, *build_flags(), *flags, f"-I{NATIVE}", *sources, "-o", output)
     return output
+
+
+@functools.cache
+def core_objects(compiler: str) -> tuple[Path, ...]:
+    """The core's objects, compiled once a test run, with warnings as errors."""
+    directory = Path(tempfile.mkdtemp(prefix="core-"))
+    atexit.register(shutil.rmtree, directory)
+    run(compiler, *build_flags(), *WARNINGS, "-fPIC", "-c", *SOURCES, cwd=directory)
+    return tuple(directory / f"{source.stem}.o" for source in SOURCES)

@@ -46,12 +46,10 @@ ALLOWED_HEADERS = {
 
 
 @pytest.fixture(scope="module", params=compilers.COMPILERS)
-def core(
-    request: pytest.FixtureRequest, core_objects: compilers.CoreObjects, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The core's objects linked into one."""
     core = tmp_path_factory.mktemp(request.param) / "core.o"
-    compilers.run("ld", "-r", *core_objects(request.param), "-o", core)
+    compilers.run("ld", "-r", *compilers.core_objects(request.param), "-o", core)
     return core
 
 

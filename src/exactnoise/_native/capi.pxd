@@ -226,3 +226,51 @@ cdef extern from "response.h" nogil:
     void en_count_columns(const en_kernels *kernels, const uint8_t *rows, size_t bytes, size_t n, int64_t *counts)
     void en_count_supports(const en_kernels *kernels, const uint8_t *reports, size_t n, uint32_t buckets,
                            int64_t *supports, size_t categories)
+
+
+cdef extern from "quantize.h" nogil:
+    ctypedef enum en_values:
+        EN_VALUES_FLOAT64
+        EN_VALUES_FLOAT32
+        EN_VALUES_INT64
+
+    const int64_t EN_MOST_QUANTIZED
+
+    ctypedef struct en_quantizer:
+        int64_t low
+        int64_t high
+
+    void en_quantizer_init(en_quantizer *quantizer, int exponent, int64_t low, int64_t high, const int64_t *nan)
+
+
+cdef extern from "strided.h" nogil:
+    ctypedef struct en_strided:
+        const char *start
+        Py_ssize_t stride
+        size_t n
+
+
+cdef extern from "sums.h" nogil:
+    void en_add_sums(const en_quantizer *quantizer, const en_kernels *kernels, en_values type, const en_strided *x,
+                     const int64_t *codes, size_t groups, int64_t *counts, uint64_t *sums)
+    void en_add_moments(const en_quantizer *quantizer, const en_kernels *kernels, en_values type, const en_strided *x,
+                        const int64_t *codes, size_t groups, int64_t *counts, uint64_t *sums, uint64_t *squares)
+    void en_cells(const en_quantizer *quantizer, const en_kernels *kernels, en_values type, const en_strided *x,
+                  int64_t *out)
+    void en_add_rows(const en_kernels *kernels, en_values type, const void *rows, size_t n, size_t columns,
+                     int exponent, const int64_t *codes, size_t groups, uint64_t *sums)
+
+
+cdef extern from "counts.h" nogil:
+    ctypedef enum en_codes:
+        EN_CODES_INT8
+        EN_CODES_INT16
+        EN_CODES_INT32
+        EN_CODES_INT64
+        EN_CODES_UINT8
+        EN_CODES_UINT16
+        EN_CODES_UINT32
+
+    void en_count_codes(en_codes type, const en_strided *codes, size_t groups, int64_t *counts)
+    void en_bin_values(const en_kernels *kernels, en_values type, const en_strided *x, const void *edges, size_t count,
+                       int64_t *out)

@@ -1,7 +1,16 @@
 """The door from Python to the C core: each function checks sizes, lets go of the GIL, calls C once and turns a status
 into an exception. No arithmetic on data happens here."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_C_CONTIGUOUS,
+    PyBUF_FORMAT,
+    PyBUF_SIMPLE,
+    PyBUF_STRIDES,
+    PyBUF_WRITABLE,
+    Py_buffer,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from exactnoise._native cimport capi as c
@@ -67,3 +76,4 @@ include "clip.pxi"
 include "response.pxi"
 include "elementary.pxi"
 include "selection.pxi"
+include "aggregation.pxi"

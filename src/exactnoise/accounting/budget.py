@@ -187,12 +187,34 @@ class PrivacyBudget:
         self._check_process()
         while True:
             number = len(self._log)
-            before = self._sums(number)
-            after = tuple(map(operator.add, before, price))
-            if not all(map(operator.le, after, self._terms.cap)):
-                raise refusal(self._terms, before, price, what)
+            after = self._sums_with(price, number, what)
             if self._record(number, entry, after):
                 return
+
+    def check(self, what: PrivacyCost | Priced) -> None:
+        """Refuse what `spend` would refuse now, and change nothing.
+
+        Parameters
+        ----------
+        what : PrivacyCost or mechanism
+            As for `spend`.
+
+        Raises
+        ------
+        BudgetExceeded, TypeError, ValueError
+            As `spend`. Another thread may spend what remains before it can be spent here.
+        """
+        price = self._terms.price(_cost_of(what)[0])
+        self._check_process()
+        self._sums_with(price, len(self._log), what)
+
+    def _sums_with(self, price: tuple[Fraction, ...], number: int, what: PrivacyCost | Priced) -> tuple[Fraction, ...]:
+        """What is spent after the first `number` entries and this price, if it fits."""
+        before = self._sums(number)
+        after = tuple(map(operator.add, before, price))
+        if not all(map(operator.le, after, self._terms.cap)):
+            raise refusal(self._terms, before, price, what)
+        return after
 
     def fit(self, mechanism: type[M], /, *, times: int = 1, **params: Any) -> M:
         """Build the most accurate mechanism of which `times` uses fit; spend nothing.

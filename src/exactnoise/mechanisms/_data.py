@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._refine import Form
+from exactnoise.mechanisms import _arrow
 
 __all__ = ["KERNEL_DTYPES", "Lanes", "read"]
 
@@ -148,7 +149,7 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return _from_list(x)
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not _is_buffer(x):
         return _from_list(list(x))
-    if hasattr(x, "columns") or hasattr(x, "column_names"):
+    if _arrow.is_table(x):
         raise _UnreadableError(f"one column or an array; got a table of type {type(x).__name__}: release its columns")
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
         kind = str(getattr(x, "type", None) or getattr(x, "dtype", None)).lower()
@@ -162,7 +163,20 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
             raise _UnreadableError(f"{_ACCEPTED}; got a column of type {x.dtype}")
         missing = np.asarray(x.isna(), dtype=np.bool_)
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
+    if _arrow.exports(x) and not isinstance(getattr(x, "dtype", None), np.dtype):
+        return _from_arrow(x)
     return np.asarray(x), None
+
+
+def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    try:
+        with _arrow.opened(x) as column:
+            if column.encoded or column.dtype is None or column.dtype.kind not in "iubf":
+                kind = "dictionary" if column.encoded else column.dtype or "text"
+                raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
+            return column.gathered()
+    except _arrow.UnsupportedFormatError as error:
+        raise _UnreadableError(f"{_ACCEPTED}; got {error}") from None
 
 
 def _is_buffer(x: Any) -> bool:

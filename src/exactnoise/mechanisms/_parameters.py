@@ -23,6 +23,7 @@ __all__ = [
     "checked_gaussian_price",
     "checked_granularity",
     "checked_nan",
+    "checked_power_of_two",
     "checked_sensitivity",
     "least_epsilon",
     "normal_quantile",
@@ -95,6 +96,20 @@ def checked_granularity(granularity: Number | None, scale: float) -> int:
     scale_exponent = exponent - 1 if mantissa == 0.5 else exponent  # scale <= 2^scale_exponent
     if granularity is None:
         return max(scale_exponent - _DEFAULT, -1074)
+    exponent = checked_power_of_two(granularity)
+    step = Fraction(2) ** exponent
+    if not Fraction(2) ** _COARSEST <= Fraction(scale) / step <= Fraction(2) ** _FINEST:
+        raise ValueError(
+            f"granularity must lie between scale * 2**-{_FINEST} and scale * 2**{-_COARSEST} "
+            f"(here {scale * 2.0**-_FINEST:.3g} and {scale * 2.0**-_COARSEST:.3g}), got {shown(granularity)}"
+        )
+    if not -1074 <= exponent <= 1023:
+        raise ValueError(f"granularity must be a finite positive double, got {shown(granularity)}")
+    return exponent
+
+
+def checked_power_of_two(granularity: Number) -> int:
+    """The exponent of a typed power of two."""
     # A float is a power of two or it is not: here its bits count, not its decimal text.
     if isinstance(granularity, float) and math.isfinite(granularity) and granularity > 0:
         step = Fraction(granularity)
@@ -103,13 +118,6 @@ def checked_granularity(granularity: Number | None, scale: float) -> int:
     exponent = step.numerator.bit_length() - step.denominator.bit_length()
     if step != Fraction(2) ** exponent:
         raise ValueError(f"granularity must be a power of two such as 1, 0.25 or 2**-10, got {shown(granularity)}")
-    if not Fraction(2) ** _COARSEST <= Fraction(scale) / step <= Fraction(2) ** _FINEST:
-        raise ValueError(
-            f"granularity must lie between scale * 2**-{_FINEST} and scale * 2**{-_COARSEST} "
-            f"(here {scale * 2.0**-_FINEST:.3g} and {scale * 2.0**-_COARSEST:.3g}), got {shown(granularity)}"
-        )
-    if not -1074 <= exponent <= 1023:
-        raise ValueError(f"granularity must be a finite positive double, got {shown(granularity)}")
     return exponent
 
 

@@ -29,6 +29,7 @@ from exactnoise.mechanisms._parameters import (
     least_epsilon,
     power_of_two,
 )
+from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
 
@@ -323,6 +324,32 @@ class AdditiveMechanism(Mechanism):
         if out is None and lanes.scalar:
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out
+
+    def release_wide(self, x: Wide, *, workers: int = 1) -> npt.NDArray[np.int64]:
+        """Add noise to exact totals that no 64-bit number holds, and return whole multiples of the granularity.
+
+        Parameters
+        ----------
+        x : Wide
+            Exact totals; their unit is at most 2^53 times finer than the granularity. The accounting is the caller's.
+        workers : int
+            Threads that share the work.
+
+        Returns
+        -------
+        ndarray of int64
+            round((x + Z) / granularity) of x's shape: as `release` does, but for totals of which no double is exact.
+            It saturates about 2^62 steps from 0.
+        """
+        whole, rest = x.split(self._exponent - x.exponent)
+        if self._on_integers:
+            steps = self.release(np.zeros(rest.shape, np.int64), budget=None, workers=workers)
+        else:
+            # 2^53 units are exact in a double, and so is the released multiple of the granularity.
+            exact_rest = np.ldexp(rest.astype(np.float64), x.exponent)
+            noisy = self.release(exact_rest, budget=None, workers=workers)
+            steps = np.ldexp(noisy, -self._exponent).astype(np.int64)
+        return np.asarray(whole + steps)
 
     def _release_number(self, x: Any, budget: PrivacyBudget | None, label: str | None) -> Any:
         """One number, without the arrays: the words come straight from the operating system."""

@@ -1,8 +1,7 @@
 """For tests only: mechanisms on given random words, with which nothing is private.
 
 The words replace the operating system's randomness, so that a released value can be compared with the exact one for
-the same words. Nothing else in the package imports this module. The words' meaning: native/laplace.h and
-native/gaussian.h.
+the same words. Their meaning: native/laplace.h and native/gaussian.h.
 """
 
 from __future__ import annotations

@@ -1,0 +1,170 @@
+"""What a release returns: noisy values, how far they may be off, and what they cost."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from exactnoise.accounting import PrivacyCost
+from exactnoise.accounting.amount import text
+from exactnoise.aggregates.estimate import Estimate
+from exactnoise.mechanisms._parameters import checked_alpha
+from exactnoise.mechanisms.base import Mechanism
+
+__all__ = ["Release"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A statistic with noise: free to be kept, shown and computed with.
+
+    Attributes
+    ----------
+    statistic : str
+        "count", "sum", "mean", "variance", "quantile", "histogram" or "vector_sum".
+    value : int, float or ndarray
+        A number for a single statistic; an array with a cell for each of `axes` otherwise.
+    std_error : float, ndarray or None
+        The standard deviation of the noise in `value`, as far as it is known without the data: exact for counts, sums
+        and histograms, to first order for means and variances; None for quantiles.
+    cost : PrivacyCost
+        What was spent.
+    mechanism : mechanism or tuple of mechanisms
+        What made the noise; a tuple where several noisy parts make the value.
+    axes : tuple of sequence
+        The declared keys, categories or bins along each axis of `value`, in the declared order; () for a number.
+
+    Notes
+    -----
+    It never holds an exact value. It has no arithmetic: ``float(release)`` and ``numpy.asarray(release)`` give the
+    values, and what is computed from them is post-processing.
+    """
+
+    statistic: str
+    value: Any
+    std_error: Any
+    cost: PrivacyCost
+    mechanism: Mechanism | tuple[Mechanism, ...]
+    axes: tuple[Sequence[Any], ...]
+    _estimate: Estimate
+    _facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[Any, ...] | None:
+        """The declared keys in the order of `value`; tuples where there are several axes; None for a number."""
+        if not self.axes:
+            return None
+        return tuple(self.axes[0]) if len(self.axes) == 1 else tuple(itertools.product(*self.axes))
+
+    def interval(self, alpha: float = 0.05) -> tuple[Any, Any]:
+        """Return the interval that holds the exact value with probability at least 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1; 0.05 means 95 %. It is about each cell by itself.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            About the value of the clipped data: what clipping itself changes is not in it.
+
+        Raises
+        ------
+        TypeError
+            A quantile has no such interval.
+        """
+        low, high = self._estimate.interval(checked_alpha(alpha))
+        if not self.axes:
+            return low[0].item(), high[0].item()
+        return low.reshape(np.shape(self.value)), high.reshape(np.shape(self.value))
+
+    def to_dict(self) -> dict[Any, Any]:
+        """Return {key: value} in the declared order, with Python numbers."""
+        if self.keys is None:
+            raise TypeError(f"this {self.statistic} is a number without keys: use float() or .value")
+        return dict(zip(self.keys, np.asarray(self.value).ravel().tolist(), strict=True))
+
+    def columns(self) -> dict[str, Any]:
+        """Return the release as named columns, a row a key: what DataFrame and table constructors take.
+
+        Returns
+        -------
+        dict of str to list or ndarray
+            "key" (or "key_0", "key_1", .. where keys are tuples), the statistic's name, and "std_error" where it is
+            known. ``pandas.DataFrame(release.columns())``, ``pyarrow.table(release.columns())`` and
+            ``polars.DataFrame(release.columns())`` give tables.
+        """
+        columns: dict[str, Any] = {}
+        keys = self.keys
+        if keys is not None:
+            parts = [_flat(key) for key in keys]
+            names = ["key"] if len(parts[0]) == 1 else [f"key_{i}" for i in range(len(parts[0]))]
+            columns.update((name, [part[i] for part in parts]) for i, name in enumerate(names))
+        columns[self.statistic] = np.asarray(self.value).ravel()
+        if self.std_error is not None:
+            columns["std_error"] = np.broadcast_to(self.std_error, np.shape(self.value)).ravel()
+        return columns
+
+    def metadata(self) -> dict[str, Any]:
+        """Return how the release was made, in JSON's types: everything that a reader needs to judge it.
+
+        Returns
+        -------
+        dict
+            statistic, mechanism, scale, granularity, sensitivity, epsilon, delta, rho, neighbors, unit, contribution
+            bounds, bounds and the number of cells; amounts as exact text.
+        """
+        mechanisms = self.mechanism if isinstance(self.mechanism, tuple) else (self.mechanism,)
+        cost = {name: getattr(self.cost, name) for name in ("epsilon", "delta", "rho")}
+        return {
+            "statistic": self.statistic,
+            "mechanism": [repr(mechanism) for mechanism in mechanisms],
+            "scale": [mechanism.scale for mechanism in mechanisms if hasattr(mechanism, "scale")],
+            "granularity": [mechanism.granularity for mechanism in mechanisms if hasattr(mechanism, "granularity")],
+            **{name: None if amount is None else text(amount) for name, amount in cost.items()},
+            **self._facts,
+            "cells": int(np.size(self.value)),
+        }
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        array = np.asarray(self.value, dtype)
+        return array.copy() if copy and array is self.value else array
+
+    def _number(self) -> Any:
+        if self.axes:
+            raise TypeError(f"this {self.statistic} has {np.size(self.value)} cells: use numpy.asarray() or .to_dict()")
+        return self.value
+
+    def __repr__(self) -> str:
+        cost = ", ".join(
+            f"{name}={float(value):g}" for name in ("epsilon", "delta", "rho") if (value := getattr(self.cost, name))
+        )
+        if self.axes:
+            shape = " x ".join(str(len(axis)) for axis in self.axes)
+            return f"<Release: {self.statistic} of {shape} cells, {cost}>"
+        error = "" if self.std_error is None else f" +- {_rounded(self.std_error)}"
+        return f"<Release: {self.statistic} {_rounded(self.value)}{error}, {cost}>"
+
+
+def _rounded(value: Any) -> str:
+    return str(value) if isinstance(value, int) or not math.isfinite(value) else f"{value:.6g}"
+
+
+def _flat(key: Any) -> tuple[Any, ...]:
+    """A key's parts, those of keys in it too."""
+    if not isinstance(key, tuple):
+        return (key,)
+    return tuple(itertools.chain.from_iterable(_flat(part) for part in key))

@@ -1,0 +1,119 @@
+"""Whether two results are the same, of any type that a pipeline may return, and where they first differ."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+
+from exactnoise.accounting import PrivacyBudget
+
+__all__ = ["difference"]
+
+_MOST_SHOWN = 80
+
+
+def difference(a: Any, b: Any, name: str) -> str | None:
+    """Return where a and b differ, in words, as parts of what `name` says; None where nothing tells them apart.
+
+    Types, dtypes, the order of keys, signs of zeros and bits count; one NaN is as good as another.
+    """
+    if a is b:
+        return None
+    if type(a) is not type(b):
+        return f"{name}: {type(a).__name__} and {type(b).__name__}"
+    if isinstance(a, (np.ndarray, np.generic)):
+        return _of_arrays(np.asanyarray(a), np.asanyarray(b), name)
+    if isinstance(a, (float, complex)):
+        return None if repr(a) == repr(b) else _shown(a, b, name)
+    if isinstance(a, (str, bytes, bytearray, int, type(None))):
+        return None if a == b else _shown(a, b, name)
+    if isinstance(a, Mapping):
+        return difference(list(a), list(b), f"the keys of {name}") or _first(
+            difference(a[key], b[key], f"{name}[{key!r}]") for key in a
+        )
+    if isinstance(a, Sequence):
+        return _of_sequences(a, b, name)
+    if isinstance(a, Set):
+        return None if a == b else _shown(a, b, name)
+    if isinstance(a, PrivacyBudget):
+        return difference(a.to_state(), b.to_state(), name)
+    if callable(getattr(a, "equals", None)):  # frames and series of any library
+        return None if a.equals(b) else _shown(a, b, name)
+    return _of_objects(a, b, name)
+
+
+def _first(differences: Any) -> str | None:
+    return next(filter(None, differences), None)
+
+
+def _of_arrays(a: Any, b: Any, name: str) -> str | None:
+    if a.dtype != b.dtype:
+        return f"{name}: dtype {a.dtype} and {b.dtype}"
+    if a.shape != b.shape:
+        return f"{name}: shape {a.shape} and {b.shape}"
+    if isinstance(a, np.ma.MaskedArray):
+        mask = difference(np.ma.getmaskarray(a), np.ma.getmaskarray(b), f"the mask of {name}")
+        return mask or _of_arrays(a.filled(), b.filled(), name)
+    if a.dtype.names:
+        return _first(_of_arrays(a[field], b[field], f"{name}[{field!r}]") for field in a.dtype.names)
+    if a.dtype.kind == "O":
+        return _of_sequences(a.ravel().tolist(), b.ravel().tolist(), name)
+    differs = a != b
+    if a.dtype.kind in "fc":
+        differs |= np.signbit(a.real) != np.signbit(b.real)
+        differs &= ~(np.isnan(a) & np.isnan(b))
+    elif a.dtype.kind in "mM":
+        differs &= ~(np.isnat(a) & np.isnat(b))
+    if not differs.any():
+        return None
+    where = tuple(int(index[0]) for index in np.nonzero(np.atleast_1d(differs)))
+    place = f"{name}[{', '.join(map(str, where))}]" if a.ndim else name
+    return _shown(np.atleast_1d(a)[where].item(), np.atleast_1d(b)[where].item(), place)
+
+
+def _of_sequences(a: Any, b: Any, name: str) -> str | None:
+    if len(a) != len(b):
+        return f"{name}: {len(a)} and {len(b)} of them"
+    return _first(difference(x, y, f"{name}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True)))
+
+
+def _of_objects(a: Any, b: Any, name: str) -> str | None:
+    """By what the type calls equal; where it calls nothing equal, by what the objects hold."""
+    identity: Any = object.__eq__
+    if dataclasses.is_dataclass(a) or type(a).__eq__ is identity:
+        state = _state(a), _state(b)
+        if state[0]:
+            return _first(difference(value, state[1].get(key), f"{name}.{key}") for key, value in state[0].items())
+        return _of_pickles(a, b, name)
+    try:
+        return None if bool(a == b) else _shown(a, b, name)
+    except Exception:
+        return _of_pickles(a, b, name)
+
+
+def _state(thing: Any) -> dict[str, Any]:
+    state = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in ("__weakref__", "__dict__") and hasattr(thing, slot):
+                state[slot] = getattr(thing, slot)
+    return state
+
+
+def _of_pickles(a: Any, b: Any, name: str) -> str | None:
+    try:
+        if pickle.dumps(a) == pickle.dumps(b):
+            return None
+    except Exception:
+        return f"{name}: a {type(a).__name__}, which cannot be compared; return values"
+    return _shown(a, b, name)
+
+
+def _shown(a: Any, b: Any, name: str) -> str:
+    pair = [text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..." for text in map(repr, (a, b))]
+    return f"{name}: {pair[0]} and {pair[1]}"

@@ -1,0 +1,126 @@
+"""Which results count as the same: equal in value, whatever they are."""
+
+from __future__ import annotations
+
+import copy
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactnoise import PrivacyBudget, PrivacyCost
+from exactnoise.testing import ReplayError, replay
+
+
+class Plain:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Frame:
+    """As the frames of several libraries: a comparison gives a frame, and `equals` an answer."""
+
+    def __init__(self, *values: int) -> None:
+        self.values = np.array(values)
+
+    def __eq__(self, other: object) -> Any:
+        return self.values == getattr(other, "values", None)
+
+    def equals(self, other: Frame) -> bool:
+        return bool(np.array_equal(self.values, other.values))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Unclear(Frame):
+    """Without that: what cannot be asked is compared as it is pickled."""
+
+    equals = None  # type: ignore[assignment]
+
+
+def budget(epsilon: int = 1) -> PrivacyBudget:
+    return PrivacyBudget(neighbors="add-remove", unit="row", epsilon=epsilon)
+
+
+SAME = [
+    math.nan,
+    0.0,
+    "a",
+    None,
+    {"a": [1, (2, 3)]},
+    {1, 2},
+    np.array([1, math.nan]),
+    np.array([complex(1, math.nan)]),
+    np.datetime64("NaT"),
+    np.array(["a", None], object),
+    np.ma.masked_array([1, 2], [True, False]),
+    np.zeros(2, "i4, f8"),
+    [np.array(math.nan)],
+    Fraction(1, 3),
+    b"x",
+    1j,
+    int,
+    len,
+    PrivacyCost(epsilon=1),
+    Plain([1]),
+    Frame(1, 2),
+    Unclear(1, 2),
+]
+DIFFERENT = [
+    (0.0, -0.0),
+    (1, 1.0),
+    (1, True),
+    (np.zeros(2), np.zeros(3)),
+    (np.zeros(2), np.zeros(2, "f4")),
+    (np.zeros(2), -np.zeros(2)),
+    (np.float64(1), 1.0),
+    ([1, 2], [1, 3]),
+    ([1, 2], [1, 2, 3]),
+    ([1, 2], (1, 2)),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ({"a": 1}, {"a": 2}),
+    ({1}, {2}),
+    (Plain([1]), Plain([2])),
+    (Frame(1, 2), Frame(1, 3)),
+    (Unclear(1, 2), Unclear(1, 3)),
+    (np.ma.masked_array([1, 2], [True, False]), np.ma.masked_array([1, 2], [False, False])),
+    (np.array(["a", None], object), np.array(["a", "b"], object)),
+    (np.array([(1, 2.0)], "i4, f8"), np.array([(1, 3.0)], "i4, f8")),
+    (PrivacyCost(epsilon=1), PrivacyCost(epsilon=2)),
+    (budget(1), budget(2)),
+    ("a" * 1000, "b" * 1000),
+    (lambda: 1, lambda: 2),
+]
+
+
+def returned(a: Any, b: Any) -> None:
+    replay(lambda value: value, a, b)
+
+
+@pytest.mark.parametrize("value", SAME, ids=lambda value: type(value).__name__)
+def test_copies_are_the_same(value):
+    returned(value, copy.deepcopy(value))
+
+
+def test_budgets_are_the_same_when_their_histories_are():
+    a, b = budget(), budget()
+    returned(a, b)
+    b.spend(PrivacyCost(epsilon="0.1"))
+    with pytest.raises(ReplayError):
+        returned(a, b)
+    a.spend(PrivacyCost(epsilon="0.1"))
+    returned(a, b)
+
+
+@pytest.mark.parametrize("pair", DIFFERENT, ids=lambda pair: type(pair[0]).__name__)
+def test_others_are_not(pair):
+    for a, b in (pair, pair[::-1]):
+        with pytest.raises(ReplayError, match="returned something else"):
+            returned(a, b)
+
+
+def test_it_says_where():
+    with pytest.raises(ReplayError, match=r"the returned value\['a'\]\[1\]\.value\[1, 0\]: 0\.0 and 5\.0"):
+        returned({"a": [0, Plain(np.zeros((2, 2)))]}, {"a": [0, Plain(np.array([[0.0, 0.0], [5.0, 0.0]]))]})

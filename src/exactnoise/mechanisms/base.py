@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import PENDING, Plan
-from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine
+from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine, settle
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.mechanisms import _engine
@@ -369,7 +369,12 @@ class AdditiveMechanism(Mechanism):
         pending["lane"] = lane
         pending["word"] = words
         pending["x"] = np.array([x], KERNEL_DTYPES[plan.form][0]).view(np.uint64)
-        return next(refine(self._ideal(), plan.form, pending, fresh_extension()))[1]
+        out, extension = np.empty(1, KERNEL_DTYPES[plan.form][1]), fresh_extension()
+        left = settle(plan, pending, out, extension)
+        for index, value in refine(self._ideal(), plan.form, pending[:left], extension):
+            out[index] = value
+        result: float | int = out.item()
+        return result
 
     def _form(self, is_integer: bool, is_float32: bool) -> Form:
         """How data of this type is released; see the table of result dtypes in the documentation."""
@@ -416,6 +421,7 @@ class AdditiveMechanism(Mechanism):
             simd,
             window_factor,
             self._thresholds(),
+            self._shortfall(),
         )
 
     def _offset(self) -> float:
@@ -423,6 +429,9 @@ class AdditiveMechanism(Mechanism):
 
     def _thresholds(self) -> tuple[float, ...]:
         return ()
+
+    def _shortfall(self) -> int:
+        return 0
 
 
 def _pasteable(value: Any) -> str:

@@ -18,7 +18,7 @@ from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.aggregates.noise import Noise
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.terms import ReleaseTerms, Terms
-from exactnoise.mechanisms._data import Lanes, read
+from exactnoise.mechanisms._data import Lanes, is_untyped, read
 from exactnoise.mechanisms._options import check_workers
 from exactnoise.mechanisms._threads import for_each
 from exactnoise.mechanisms._wide import Wide
@@ -329,10 +329,16 @@ class Statistic(ABC):
 
 
 def column(x: Any, name: str) -> Lanes:
-    """Data of one value a row."""
+    """Data of one value a row.
+
+    A list of numbers has no type of its own: whether all of them are whole is known from the data alone, and nothing
+    that is released may tell it. So they count as floats.
+    """
     lanes = read(x, name)
     if lanes.values.ndim != 1:
         raise ValueError(f"{name} must have one dimension, a value a row; got shape {lanes.values.shape}")
+    if lanes.is_integer and is_untyped(x):
+        return Lanes(lanes.values.astype(np.float64), lanes.missing, lanes.scalar)
     return lanes
 
 

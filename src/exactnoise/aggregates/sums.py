@@ -185,8 +185,8 @@ def sum(  # noqa: A001
     Returns
     -------
     Release
-        Its value is an int (int64 for groups) where x and the bounds are whole and the scale at most 2^30, else a
-        float.
+        Its value is an int (int64 for groups) where x has an integer type, the bounds are whole and the scale is at
+        most 2^30, else a float. Lists count as floats: whether their numbers are whole is a fact about the data.
 
     Raises
     ------

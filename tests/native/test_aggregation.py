@@ -1,4 +1,4 @@
-"""Quantised sums are exact: the same integers as in tests/oracle_aggregation.py, whatever the memory, order or chunks."""
+"""Quantised sums are exact: the integers of tests/oracle_aggregation.py, whatever the memory, order or chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def add(
 
 
 def expected(values: list[int | None], codes: np.ndarray | None, groups: int, middle: int, moments: bool) -> Totals:
-    counts, sums, squares = oracle.grouped(values, [0] * len(values) if codes is None else codes.tolist(), groups, middle)
+    counts, sums, squares = oracle.grouped(
+        values, [0] * len(values) if codes is None else codes.tolist(), groups, middle
+    )
     return counts, sums, squares if moments else [0] * groups
 
 
@@ -57,7 +59,7 @@ SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1e300, -1e300, float("inf"), 
 
 
 def floats(exponent: int, low: int, high: int, dtype: str, count: int = 300) -> np.ndarray:
-    """Special values; and integers and ties in units of 2^exponent, with their neighbours, inside and around the bounds."""
+    """Special values; and integers and ties in units of 2^exponent, with their neighbours, at and in the bounds."""
     rng = np.random.default_rng(abs(exponent) + count)
     near = rng.integers(low - 3, high + 4, count).astype(np.float64) + rng.choice([0, 0.5, -0.5, 0.25], count)
     ends = np.array([low, low - 0.5, low + 0.5, high, high - 0.5, high + 0.5, 0.5, -0.5, 1.5, 2.5])
@@ -286,14 +288,14 @@ def test_buffers_are_checked() -> None:
     for x in (np.zeros(4, "i8"), np.zeros(4, "i4"), np.zeros(4, ">f8"), np.zeros((2, 2)), np.zeros(4, "c16")):
         with pytest.raises(ValueError, match=r"int64|native|dimensions|must hold"):
             quantizer.add_sums(x, None, one, two)
-    for x, codes, counts, sums in (
+    for x, by, counts, sums in (
         (np.zeros(4), None, np.zeros(2, "i8"), np.zeros((2, 2), "u8")),
         (np.zeros(4), codes[:3], one, two),
         (np.zeros(4), codes, one, np.zeros((2, 2), "u8")),
         (np.zeros(4), codes, np.frombuffer(bytearray(9), "u1")[1:], two),
     ):
         with pytest.raises(ValueError, match=r"groups?|64 bits|aligned"):
-            quantizer.add_sums(x, codes, counts, sums)
+            quantizer.add_sums(x, by, counts, sums)
     with pytest.raises(ValueError, match=r"2\*\*31"):
         Quantizer(0, 0, 2**31 + 1, None, SIMD[0]).add_moments(np.zeros(1), None, one, two, two)
     with pytest.raises(ValueError, match=r"2\*\*50"):

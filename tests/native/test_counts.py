@@ -103,7 +103,7 @@ def test_values_are_binned(edges: list[float], dtype: str, simd: str) -> None:
 @pytest.mark.parametrize("edges", [[0, 1], [INT64.min, INT64.max], [-3, -3, 0, 7, 2**53, 2**53 + 1], [5, 5]], ids=str)
 def test_integers_are_binned(edges: list[int], simd: str) -> None:
     near = [min(max(e + d, INT64.min), INT64.max) for e in edges for d in (-1, 0, 1)]
-    x = np.array(near + [INT64.min, INT64.max, 0], "i8")
+    x = np.array([*near, INT64.min, INT64.max, 0], "i8")
     for same in layouts(x):
         assert binned(same, np.array(edges, "i8"), simd) == [oracle.bin_of(value, edges) for value in x.tolist()]
 

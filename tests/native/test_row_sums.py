@@ -43,7 +43,9 @@ def rows_of(n: int, columns: int, exponent: int, dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("simd", SIMD)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (700, 1), (60, 7), (13, 100), (9, 511), (9, 512), (9, 513), (5, 1030)])
+@pytest.mark.parametrize(
+    "shape", [(0, 3), (1, 1), (700, 1), (60, 7), (13, 100), (9, 511), (9, 512), (9, 513), (5, 1030)]
+)
 @pytest.mark.parametrize("exponent", [0, -30, 970, -1000, -149])
 def test_rows_are_exact(exponent: int, shape: tuple[int, int], dtype: str, simd: str) -> None:
     rows = rows_of(*shape, exponent, dtype)

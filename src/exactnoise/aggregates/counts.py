@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from exactnoise._native import count_codes
-from exactnoise.aggregates.estimate import Additive, noisy
+from exactnoise.aggregates.estimate import Additive, Estimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Statistic, Tally, release_once
@@ -35,11 +35,10 @@ class CellCounts(Statistic):
     def _empty(self) -> Tally:
         return Tally(0, np.zeros(self.groups * self.cells, np.int64))
 
-    def _release_counts(self, terms: Terms, noise: Noise[Any], tally: Tally, axes: tuple[Any, ...] = ()) -> Release:
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         (mechanism,) = noise.mechanisms
         counts = noisy(mechanism, Wide.from_counts(tally.counts), whole=True)
-        estimate = Additive(mechanism, counts, least=0.0, clamp=self._nonnegative)
-        return self._released_as(terms, noise.cost, estimate, mechanism, axes)
+        return Additive(mechanism, counts, least=0.0, clamp=self._nonnegative)
 
 
 class Count(CellCounts):
@@ -119,9 +118,6 @@ class Count(CellCounts):
         least = Fraction(0 if self._masked else 1)  # what a row can add
         change = terms.change(least, Fraction(1), bins=self.groups, always_present=self._groups is None)
         return noise_for(terms, [Part("number of rows", change, 0, whole=True)])
-
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
-        return self._release_counts(terms, noise, tally)
 
 
 def count(

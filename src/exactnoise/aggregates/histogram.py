@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -122,9 +123,8 @@ class Histogram(CellCounts):
         change = terms.cells_change(cells=self.groups * self.cells)
         return noise_for(terms, [Part("histogram", change, 0, whole=True)])
 
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
-        axes = tuple((*axis.labels, "other") if self._other else axis.labels for axis in self._axes)
-        return self._release_counts(terms, noise, tally, axes)
+    def _cell_axes(self) -> tuple[Sequence[Any], ...]:
+        return tuple((*axis.labels, "other") if self._other else axis.labels for axis in self._axes)
 
 
 def histogram(

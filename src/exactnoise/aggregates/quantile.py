@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
@@ -12,7 +13,7 @@ from exactnoise._native import Quantizer, count_codes
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.fitting import fitted
 from exactnoise.aggregates.bounds import Grid, MissingPolicy
-from exactnoise.aggregates.estimate import Selected
+from exactnoise.aggregates.estimate import Estimate, Selected
 from exactnoise.aggregates.noise import Noise
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Tally, release_once
@@ -96,17 +97,17 @@ class Quantile(BoundedStatistic):
             total = total + mechanism.cost
         return Noise(mechanisms, (times // len(self._q)) * total)
 
-    def _release(self, terms: Terms, noise: Noise[Exponential], tally: Tally) -> Release:
-        counts = tally.counts.reshape(self.groups, self._cells)
+    def _cell_axes(self) -> tuple[Sequence[Any], ...]:
+        return (tuple(float(level) for level in self._q),) if self._several else ()
+
+    def _estimate(self, terms: Terms, noise: Noise[Exponential], tally: Tally) -> Estimate:
+        counts = tally.counts.reshape(-1, self._cells)
         columns = [
             np.asarray(mechanism.release(_scores(counts, level), disjoint=True, budget=None))
             for mechanism, level in zip(noise.mechanisms, self._q, strict=True)
         ]
         selected = np.stack(columns, axis=-1) + self._grid.low
-        values = np.ldexp(selected.astype(np.float64), self._grid.exponent).ravel()
-        axes = (tuple(float(level) for level in self._q),) if self._several else ()
-        mechanism = noise.mechanisms if self._several else noise.mechanisms[0]
-        return self._released_as(terms, noise.cost, Selected(values), mechanism, axes)
+        return Selected(np.ldexp(selected.astype(np.float64), self._grid.exponent).ravel())
 
 
 def quantile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
@@ -184,8 +184,17 @@ class Statistic(ABC):
         """Mechanisms and price; of the tally only what is public may count, and the price does not depend on it."""
 
     @abstractmethod
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
+        """Noise on exact totals, of these groups or of as many as the tally has."""
+
+    def _cell_axes(self) -> tuple[Sequence[Any], ...]:
+        """The axes of the cells that each group has."""
+        return ()
+
     def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
-        """Noise on the exact totals."""
+        estimate = self._estimate(terms, noise, tally)
+        mechanism = noise.mechanisms[0] if len(noise.mechanisms) == 1 else noise.mechanisms
+        return self._released_as(terms, noise.cost, estimate, mechanism, self._cell_axes())
 
     def _add_chunk(self, chunk: Chunk, workers: int) -> None:
         spans = [chunk.size * i // workers for i in range(workers + 1)]
@@ -264,7 +273,7 @@ class Statistic(ABC):
             )
 
     def _released_as(
-        self, terms: Terms, cost: PrivacyCost, estimate: Estimate, mechanism: Any, axes: tuple[Any, ...] = ()
+        self, terms: Terms, cost: PrivacyCost, estimate: Estimate, mechanism: Any, axes: tuple[Any, ...]
     ) -> Release:
         """The release of an estimate that has a value for each group, or for each cell of the further axes of each."""
         if self._groups is not None:

@@ -113,10 +113,9 @@ class Sum(_Sums):
         change = terms.change(self._lower, self._upper, bins=self.groups, always_present=self._always_present())
         return noise_for(terms, [Part("sum", change, self._exponent, integers=self._is_whole(tally))])
 
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         (mechanism,) = noise.mechanisms
-        estimate = Additive(mechanism, noisy(mechanism, tally.totals[0], whole=self._is_whole(tally)))
-        return self._released_as(terms, noise.cost, estimate, mechanism)
+        return Additive(mechanism, noisy(mechanism, tally.totals[0], whole=self._is_whole(tally)))
 
 
 class Mean(_Sums):
@@ -141,20 +140,18 @@ class Mean(_Sums):
             [Part("mean", change, self._exponent - 1, share=_HALF), Part("count", counted, 0, whole=True, share=_HALF)],
         )
 
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         doubled = int((self._lower + self._upper) / Fraction(2) ** self._exponent)  # the centre, in half units
         centred = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), tally.counts.tolist(), strict=True)]
         totals = Wide.from_ints(centred, self._exponent - 1)
         centre, lower, upper = (float(x) for x in ((self._lower + self._upper) / 2, self._lower, self._upper))
         sums = Additive(noise.mechanisms[0], noisy(noise.mechanisms[0], totals, whole=False))
         if self._size_is_public(terms):
-            shifted: Estimate = MeanEstimate(sums, None, float(max(tally.rows, 1)), centre, lower, upper)
-            return self._released_as(terms, noise.cost, shifted, noise.mechanisms[0])
+            return MeanEstimate(sums, None, float(max(tally.rows, 1)), centre, lower, upper)
         counts = Additive(
             noise.mechanisms[1], noisy(noise.mechanisms[1], Wide.from_counts(tally.counts), whole=True), least=0
         )
-        ratio = MeanEstimate(sums, counts, 1.0, centre, lower, upper)
-        return self._released_as(terms, noise.cost, ratio, noise.mechanisms)
+        return MeanEstimate(sums, counts, 1.0, centre, lower, upper)
 
 
 def sum(  # noqa: A001

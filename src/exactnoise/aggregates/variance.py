@@ -9,7 +9,7 @@ import numpy as np
 
 from exactnoise.accounting.amount import shown
 from exactnoise.aggregates.bounds import Grid, MissingPolicy
-from exactnoise.aggregates.estimate import Additive, VarianceEstimate, noisy
+from exactnoise.aggregates.estimate import Additive, Estimate, VarianceEstimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Tally, release_once
@@ -95,7 +95,7 @@ class Variance(BoundedStatistic):
         sums = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), counts, strict=True)]
         return counts, sums, tally.totals[1].ints()
 
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         counts, sums, squares = self._deviations(tally)
         width = float(self._grid.upper - self._grid.lower)
         if self._size_is_public(terms):
@@ -105,8 +105,7 @@ class Variance(BoundedStatistic):
             totals = noisy(mechanism, Wide.from_ints(numerators, 2 * self._exponent), whole=False)
             divisor = float(rows) * max(rows - self._ddof, 1)
             most = width * width / 4 * rows / max(rows - self._ddof, 1)
-            estimate = Additive(mechanism, totals, divisor=divisor, least=0.0, most=most, clamp=True)
-            return self._released_as(terms, noise.cost, estimate, mechanism)
+            return Additive(mechanism, totals, divisor=divisor, least=0.0, most=most, clamp=True)
         # Squares lie between 0 and most^2; taking half of that off each halves what a row can add.
         shifted = [2 * square - n * self._most**2 for n, square in zip(counts, squares, strict=True)]
         parts = (
@@ -118,8 +117,7 @@ class Variance(BoundedStatistic):
             Additive(mechanism, noisy(mechanism, totals, whole=totals is parts[2]))
             for mechanism, totals in zip(noise.mechanisms, parts, strict=True)
         )
-        ratio = VarianceEstimate(of_sums, of_squares, of_counts, width / 2, self._ddof)
-        return self._released_as(terms, noise.cost, ratio, noise.mechanisms)
+        return VarianceEstimate(of_sums, of_squares, of_counts, width / 2, self._ddof)
 
 
 def variance(

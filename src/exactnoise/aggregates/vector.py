@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Unpack, get_args
 
@@ -12,7 +13,7 @@ from exactnoise import _native
 from exactnoise._native import add_rows, clip_rows
 from exactnoise.accounting.amount import Number, exact, float_down
 from exactnoise.aggregates.bounds import power_above
-from exactnoise.aggregates.estimate import Additive, noisy
+from exactnoise.aggregates.estimate import Additive, Estimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.statistic import Chunk, Statistic, Tally, release_once
@@ -122,12 +123,13 @@ class VectorSum(Statistic):
             change = Change(change.l1 * root_above(Fraction(self._size or 1)), change.l2_squared)
         return noise_for(terms, [Part("sum", change, self._exponent)])
 
-    def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
+    def _cell_axes(self) -> tuple[Sequence[Any], ...]:
+        assert self._size is not None
+        return (range(self._size),)
+
+    def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         (mechanism,) = noise.mechanisms
-        estimate = Additive(mechanism, noisy(mechanism, tally.totals[0], whole=False))
-        return self._released_as(
-            terms, noise.cost, estimate, mechanism, (range(len(tally.totals[0].low) // self.groups),)
-        )
+        return Additive(mechanism, noisy(mechanism, tally.totals[0], whole=False))
 
 
 def vector_sum(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import exactnoise
-from exactnoise.cli import budget, demo, info, ledger, noise, plan, publish, verify
+from exactnoise.cli import budget, demo, info, ledger, noise, plan, publish, utility, verify
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
 from exactnoise.errors import (
@@ -119,6 +119,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, noise, plan, publish, verify, ledger, budget, info):
+    for command in (demo, noise, plan, publish, verify, ledger, utility, budget, info):
         command.add_command(commands)
     return parser

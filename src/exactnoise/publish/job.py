@@ -176,14 +176,10 @@ class _Table:
 
     def metadata(self) -> list[dict[str, Any]]:
         """How each column of values was made."""
-        return [
-            {
-                **release.metadata(),
-                "name": spec.name,
-                "input": spec.column,
-                "column": label,
-                "std_error": spec.error_label,
-            }
-            for spec, _, release in self._released
-            for label in spec.labels
-        ]
+        described = []
+        for spec, _, release in self._released:
+            facts = {**release.metadata(), "name": spec.name, "input": spec.column, "std_error": spec.error_label}
+            if self._job.person is not None:
+                facts["contributions"] = "enforced by sampling"
+            described += [{**facts, "column": label} for label in spec.labels]
+        return described

@@ -15,7 +15,7 @@ from exactnoise.accounting.amount import Number
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.accounting.terms import Method
 from exactnoise.errors import IdConflict, LedgerDamaged
-from exactnoise.ledger.book import Account, Book, Reservation, spend_of, terms_of
+from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Entry, Rows, checked_text, open_or_create, transaction
@@ -284,7 +284,7 @@ class Ledger:
                     _refuse_if_taken(before)
                     write("held", name, id, before.attempt, {"holder": holder.written()})
                 else:
-                    spend = spend_of(self._account(name).filter(), cost, id)
+                    spend = self._account(name).spend(cost, id)
                     details = {"query": query, "spend": spend, "description": description, "holder": holder.written()}
                     write("reserved", name, id, before.attempt + 1 if before else 1, details)
             with self._reading():

@@ -40,7 +40,7 @@ class Child:
 
     def outcome(self) -> Outcome:
         """Wait for its end."""
-        with open(self._read, "rb") as pipe:
+        with os.fdopen(self._read, "rb") as pipe:
             told = pipe.read()
         _, status = os.waitpid(self.pid, 0)
         if os.WIFSIGNALED(status):
@@ -56,10 +56,17 @@ def _carry_out(task: Callable[[], Any], write: int) -> NoReturn:
         except BaseException as error:
             error.add_note(traceback.format_exc())
             outcome = Outcome(error=error)
-        with open(write, "wb") as pipe:
-            pipe.write(pickle.dumps(outcome))
+        with os.fdopen(write, "wb") as pipe:
+            pipe.write(_pickled(outcome))
     finally:
         os._exit(0)
+
+
+def _pickled(outcome: Outcome) -> bytes:
+    try:
+        return pickle.dumps(outcome)
+    except Exception:  # a failed assertion, most of all
+        return pickle.dumps(Outcome(error=AssertionError(f"{outcome}, {getattr(outcome.error, '__notes__', '')}")))
 
 
 def in_child(task: Callable[[], Any]) -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def publish_visits(folder: Path, make: Callable[[PrivacyBudget], Any] = noisy, *
 
 def files(folder: Path) -> list[str]:
     """What is in the folder beside the ledger."""
-    return sorted(name for name in os.listdir(folder) if not name.startswith("privacy.db"))
+    return sorted(path.name for path in folder.iterdir() if path.name != "privacy.db")
 
 
 def costs(times: int) -> PrivacyCost:

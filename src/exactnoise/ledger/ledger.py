@@ -216,13 +216,10 @@ class Ledger:
     def history(self, name: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one budget, oldest first."""
         with transaction(self.path, write=False) as rows:
-            entries = tuple(rows.since(0, ""))
-        if name is None:
-            return entries
-        found = tuple(entry for entry in entries if entry.budget == name)
-        if not found:
-            self.budget(name)
-        return found
+            self._catch_up(rows)
+            if name is not None:
+                self._account(name)
+            return tuple(entry for entry in rows.since(0, "") if name in (None, entry.budget))
 
     def verify(self, known: str | None = None) -> str:
         """Check the file, every entry's digest, and that what was spent fitted the caps at every moment.

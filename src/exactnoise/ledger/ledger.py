@@ -60,11 +60,10 @@ class Ledger:
     Examples
     --------
     >>> import tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger(folder.name + "/privacy.db")
-    >>> ledger.create("visits", epsilon=1, neighbors="add-remove", unit="person").remaining
-    PrivacyCost(epsilon='1')
-    >>> Ledger(folder.name + "/privacy.db").budget("visits").total
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(folder + "/privacy.db")
+    ...     budget = ledger.create("visits", epsilon=1, neighbors="add-remove", unit="person")
+    ...     Ledger(folder + "/privacy.db").budget("visits").remaining
     PrivacyCost(epsilon='1')
     """
 

@@ -1,4 +1,4 @@
-"""The command line: ``exactnoise demo``, ``noise``, ``budget`` and ``info``.
+"""The command line: ``exactnoise demo``, ``noise``, ``utility``, ``budget`` and ``info``.
 
 One module a command; `main` dispatches and turns every failure into an exit code and one line that
 never quotes a value of the user's table.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import exactnoise
-from exactnoise.cli import budget, demo, info, noise
+from exactnoise.cli import budget, demo, info, noise, utility
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
 from exactnoise.errors import BudgetExceeded, ExactNoiseError
@@ -105,6 +105,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, noise, budget, info):
+    for command in (demo, noise, utility, budget, info):
         command.add_command(commands)
     return parser

@@ -15,7 +15,7 @@ from publishing import budget_of
 
 from exactnoise.accounting import PrivacyCost
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
-from exactnoise.ledger import Ledger
+from exactnoise.ledger import Ledger, disk
 
 PRICE = PrivacyCost(epsilon="0.001")
 
@@ -94,6 +94,21 @@ def test_no_folder(tmp_path):
     with pytest.raises(LedgerUnavailable):
         Ledger(tmp_path / "link.db")
     assert [found.name for found in tmp_path.iterdir()] == ["link.db"]
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("nfs4", True), ("cifs", True), ("ext4", False), ("", False)])
+def test_a_network_file_system(tmp_path, monkeypatch, kind, refused):
+    device = tmp_path.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 1 0:0 / / rw - tmpfs x rw\n\n36 35 {number} / {tmp_path} rw master:1 - {kind} server:/x rw\n")
+    monkeypatch.setattr(disk, "_MOUNTS", mounts)
+    if refused:
+        with pytest.raises(LedgerUnavailable, match=rf"network file system \({kind}\)"):
+            Ledger(tmp_path / "privacy.db")
+        assert not (tmp_path / "privacy.db").exists()
+    else:
+        Ledger(tmp_path / "privacy.db")
 
 
 # Tampering

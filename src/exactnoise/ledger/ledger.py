@@ -41,7 +41,7 @@ class Ledger:
     LedgerDamaged
         The file is no ledger, or is not what was written.
     LedgerUnavailable
-        It cannot be opened, or there is no folder for it.
+        It cannot be opened, there is no folder for it, or it would be on a network file system.
 
     Notes
     -----
@@ -55,7 +55,7 @@ class Ledger:
 
     *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to
     itself, and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk:
-    network file systems do not lock reliably.
+    network file systems do not lock reliably, and are refused where the system names them.
 
     Examples
     --------

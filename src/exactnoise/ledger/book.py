@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from exactnoise.errors import LedgerDamaged
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Entry
 
-__all__ = ["Account", "Book", "Reservation", "spend_of", "terms_of"]
+__all__ = ["Account", "Book", "Reservation", "terms_of"]
 
 _ENDS = ("committed", "charged", "voided")
 
@@ -66,9 +67,15 @@ class Account:
 
     def __init__(self, name: str, terms: Mapping[str, Any]) -> None:
         self.name = name
-        self.terms = dict(terms)
         self._counted: dict[tuple[str, int], dict[str, Any]] = {}  # spends, oldest first
-        self._sums = dict.fromkeys(terms["cap"], Fraction(0))
+        self._sums: dict[str, Fraction] = {}
+        self.change_terms(terms)
+
+    def change_terms(self, terms: Mapping[str, Any]) -> None:
+        """The cap is another from now on."""
+        self.terms = dict(terms)
+        self._sums = {name: self._sums.get(name, Fraction(0)) for name in terms["cap"]}
+        self._known: tuple[int, PrivacyBudget] | None = None
 
     def count(self, reservation: Reservation) -> None:
         """Count a reservation from now on."""
@@ -83,15 +90,36 @@ class Account:
     def _add(self, reservation: Reservation, sign: int) -> None:
         for name in self._sums:
             self._sums[name] += sign * from_text(reservation.spend["charged"].get(name, "0"), name)
+        self._known = None
 
     def filter(self) -> PrivacyBudget:
-        """The budget in memory with the same terms and spends; it checks every one of them.
+        """The budget in memory with the same terms and spends, to be read; it has checked every one of them.
 
         Raises
         ------
         ValueError
             They do not fit the terms.
         """
+        pid = os.getpid()  # a budget in memory is its process's
+        if self._known is None or self._known[0] != pid:
+            self._known = pid, self._filtered()
+        return self._known[1]
+
+    def spend(self, cost: PrivacyCost, label: str) -> dict[str, Any]:
+        """What spending a cost would add, in JSON's types; nothing is counted yet.
+
+        Raises
+        ------
+        BudgetExceeded, TypeError, ValueError
+            As `PrivacyBudget.spend`.
+        """
+        self.filter().check(cost)  # a refusal needs no other copy
+        filtered = self._filtered()
+        filtered.spend(cost, label=label)
+        spend: dict[str, Any] = filtered.to_state()["history"][-1]
+        return spend
+
+    def _filtered(self) -> PrivacyBudget:
         spent = {name: text(amount) for name, amount in self._sums.items()}
         return PrivacyBudget.from_state({**self.terms, "spent": spent, "history": list(self._counted.values())})
 
@@ -138,7 +166,7 @@ class Book:
                 self.accounts[budget].filter()
             case "cap":
                 self.accounts[budget].filter()  # what was spent did fit before
-                self.accounts[budget].terms = dict(details["terms"])
+                self.accounts[budget].change_terms(details["terms"])
             case "reserved":
                 before = self.reservations.get(entry.id or "")
                 _need(before is None or before.state == "voided")
@@ -189,16 +217,3 @@ def _need(holds: bool) -> None:
 def terms_of(budget: PrivacyBudget) -> dict[str, Any]:
     """The terms of a budget without spends, in JSON's types."""
     return {name: value for name, value in budget.to_state().items() if name not in ("spent", "history")}
-
-
-def spend_of(filtered: PrivacyBudget, cost: PrivacyCost, label: str) -> dict[str, Any]:
-    """Spend a cost from a budget in memory, and return the spend in JSON's types.
-
-    Raises
-    ------
-    BudgetExceeded, TypeError, ValueError
-        As `PrivacyBudget.spend`.
-    """
-    filtered.spend(cost, label=label)
-    spend: dict[str, Any] = filtered.to_state()["history"][-1]
-    return spend

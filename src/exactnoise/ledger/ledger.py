@@ -15,7 +15,7 @@ from exactnoise.accounting.amount import Number
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.accounting.terms import Method
 from exactnoise.errors import IdConflict, LedgerDamaged
-from exactnoise.ledger.book import Account, Book, Reservation, spend_of, terms_of
+from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Entry, Rows, checked_text, open_or_create, transaction
@@ -41,7 +41,7 @@ class Ledger:
     LedgerDamaged
         The file is no ledger, or is not what was written.
     LedgerUnavailable
-        It cannot be opened, or there is no folder for it.
+        It cannot be opened, there is no folder for it, or it would be on a network file system.
 
     Notes
     -----
@@ -55,16 +55,15 @@ class Ledger:
 
     *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to
     itself, and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk:
-    network file systems do not lock reliably.
+    network file systems do not lock reliably, and are refused where the system names them.
 
     Examples
     --------
     >>> import tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger(folder.name + "/privacy.db")
-    >>> ledger.create("visits", epsilon=1, neighbors="add-remove", unit="person").remaining
-    PrivacyCost(epsilon='1')
-    >>> Ledger(folder.name + "/privacy.db").budget("visits").total
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(folder + "/privacy.db")
+    ...     budget = ledger.create("visits", epsilon=1, neighbors="add-remove", unit="person")
+    ...     Ledger(folder + "/privacy.db").budget("visits").remaining
     PrivacyCost(epsilon='1')
     """
 
@@ -216,13 +215,10 @@ class Ledger:
     def history(self, name: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one budget, oldest first."""
         with transaction(self.path, write=False) as rows:
-            entries = tuple(rows.since(0, ""))
-        if name is None:
-            return entries
-        found = tuple(entry for entry in entries if entry.budget == name)
-        if not found:
-            self.budget(name)
-        return found
+            self._catch_up(rows)
+            if name is not None:
+                self._account(name)
+            return tuple(entry for entry in rows.since(0, "") if name in (None, entry.budget))
 
     def verify(self, known: str | None = None) -> str:
         """Check the file, every entry's digest, and that what was spent fitted the caps at every moment.
@@ -284,7 +280,7 @@ class Ledger:
                     _refuse_if_taken(before)
                     write("held", name, id, before.attempt, {"holder": holder.written()})
                 else:
-                    spend = spend_of(self._account(name).filter(), cost, id)
+                    spend = self._account(name).spend(cost, id)
                     details = {"query": query, "spend": spend, "description": description, "holder": holder.written()}
                     write("reserved", name, id, before.attempt + 1 if before else 1, details)
             with self._reading():

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
+from exactnoise.ledger.disk import folder_to_disk, network_file_system
 
-__all__ = ["Entry", "Rows", "canonical", "checked_text", "folder_to_disk", "open_or_create", "transaction"]
+__all__ = ["Entry", "Rows", "canonical", "checked_text", "open_or_create", "transaction"]
 
 _APPLICATION = 0x456E4C31
 _VERSION = 1
@@ -170,8 +171,14 @@ def open_or_create(path: Path, first: Mapping[str, Any]) -> None:
     LedgerDamaged
         The file is no ledger, or one of another version.
     LedgerUnavailable
-        It cannot be opened, or there is no folder for it.
+        It cannot be opened, there is no folder for it, or the folder is on a network file system.
     """
+    kind = network_file_system(path.parent)
+    if kind is not None:
+        raise LedgerUnavailable(
+            f"the ledger {path} would be on a network file system ({kind}), whose locks cannot be relied on: two "
+            "processes could spend the same; put it on a local disk"
+        )
     if not os.path.lexists(path):
         _create(path, first)
     with transaction(path, write=False):
@@ -239,16 +246,6 @@ def _create(path: Path, first: Mapping[str, Any]) -> None:
         finally:
             made.unlink(missing_ok=True)
         folder_to_disk(path.parent)
-
-
-def folder_to_disk(folder: Path) -> None:
-    """Make names in a folder durable, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from exactnoise.ledger.store import folder_to_disk
+from exactnoise.ledger.disk import folder_to_disk
 
 __all__ = ["folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
 

@@ -146,6 +146,8 @@ class Plan:
         Rows of the output.
     remaining : PrivacyCost or None
         Of the ledger's budget; None where there is no ledger yet.
+    published : bool
+        Whether something was published under the job's id: the same is not paid again, and nothing else can be.
     refusal : BudgetExceeded or None
         Why the budget would refuse the price.
     """
@@ -156,6 +158,7 @@ class Plan:
     rows: tuple[PlanRow, ...]
     cells: int
     remaining: PrivacyCost | None
+    published: bool
     refusal: BudgetExceeded | None
 
     def document(self) -> dict[str, Any]:
@@ -170,6 +173,7 @@ class Plan:
             "ledger": str(job.ledger),
             "budget": job.budget,
             "remaining": None if self.remaining is None else _amounts(self.remaining),
+            "published": self.published,
             "fits": None if self.remaining is None else self.refusal is None,
             "neighbors": self.neighbors,
             "unit": self.unit,
@@ -210,7 +214,14 @@ class Plan:
     def _budget(self) -> str:
         if self.remaining is None:
             return "no such ledger yet"
-        return f"{_amounts_text(self.remaining)} remains{', which is too little' if self.refusal else ''}"
+        more = (
+            ", which is too little"
+            if self.refusal
+            else "; this id is published, and costs nothing again"
+            if self.published
+            else ""
+        )
+        return f"{_amounts_text(self.remaining)} remains{more}"
 
     def _cells(self, row: PlanRow) -> tuple[str, ...]:
         return (

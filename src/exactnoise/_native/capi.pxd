@@ -1,7 +1,6 @@
 # The C core's headers, line by line.
 
-from libc.stddef cimport size_t
-from libc.stddef cimport ptrdiff_t
+from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 

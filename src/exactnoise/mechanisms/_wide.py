@@ -80,7 +80,7 @@ class Wide(NamedTuple):
         return type(self)(~self.low + np.uint64(1), ~self.high + (self.low == 0), self.exponent)
 
     def __sub__(self, other: Any) -> Self:
-        return self + -other
+        return self.__add__(-other)
 
     def __add__(self, other: Any) -> Self:
         """The sums of two arrays of totals, in the finer of their units."""

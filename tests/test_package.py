@@ -163,12 +163,14 @@ def test_a_release_loads_no_other_library(use):
 
 def test_accounting_needs_no_numpy():
     """Budgets can be kept where there is no compiler: the modules import the standard library and each other."""
-    for name in ("errors.py", *(f"accounting/{path.name}" for path in (ROOT / "accounting").glob("*.py"))):
+    own = [f"{folder}/{path.name}" for folder in ("accounting", "ledger") for path in (ROOT / folder).glob("*.py")]
+    for name in ("errors.py", *own):
         for imported in imports_of(ROOT / name):
             top = imported.split(".")[0]
             if top == "dp_accounting" and name == "accounting/pld.py":
                 continue  # on request, within a function: test_pld.py
-            assert top in sys.stdlib_module_names or imported.startswith(("exactnoise.accounting", "exactnoise.errors"))
+            below = ("exactnoise.accounting", "exactnoise.errors") + ("exactnoise.ledger",) * name.startswith("ledger")
+            assert top in sys.stdlib_module_names or imported.startswith(below)
 
 
 def test_import_is_quick(monkeypatch, tmp_path):

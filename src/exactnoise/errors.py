@@ -18,7 +18,14 @@ __all__ = [
     "BudgetExceeded",
     "EntropyError",
     "ExactNoiseError",
+    "IdConflict",
+    "JobError",
+    "LedgerDamaged",
+    "LedgerUnavailable",
     "MissingExtra",
+    "SchemaError",
+    "SnapshotDamaged",
+    "SnapshotLost",
     "UnsupportedInstructionSet",
     "raise_for_status",
 ]
@@ -70,6 +77,26 @@ class BudgetExceeded(ExactNoiseError, ValueError, RuntimeError):  # noqa: N818
         self.scale = scale
 
 
+class IdConflict(ExactNoiseError, ValueError):  # noqa: N818
+    """An id is taken: by another query, by a process at work on it, or by what was charged; nothing was spent."""
+
+
+class LedgerDamaged(ExactNoiseError, ValueError):  # noqa: N818
+    """A file is no ledger of this version, or its entries are not what was once written; nothing was spent."""
+
+
+class LedgerUnavailable(ExactNoiseError, OSError):  # noqa: N818
+    """A ledger cannot be opened, locked, read or written to: what the transaction was to record is not recorded."""
+
+
+class SnapshotDamaged(ExactNoiseError, ValueError):  # noqa: N818
+    """A published file, its metadata and the ledger do not agree."""
+
+
+class SnapshotLost(ExactNoiseError, FileNotFoundError):  # noqa: N818
+    """A release was committed, and its file is gone: it is never drawn again."""
+
+
 class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818
     """A part of the package needs a library that is installed only on request.
 
@@ -89,6 +116,20 @@ class MissingExtra(ExactNoiseError, ImportError):  # noqa: N818
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
         return type(self), self._parts
+
+
+class JobError(ExactNoiseError, ValueError):
+    """A job file that asks for something that cannot be; the message names its key and line. No data was read."""
+
+
+class SchemaError(ExactNoiseError, ValueError):
+    """A file is not what it was said to be: another format, a missing column, a column of another type.
+
+    Parameters
+    ----------
+    message : str
+        Names of files, columns and types, which are public; never a value.
+    """
 
 
 class EntropyError(ExactNoiseError, OSError):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from exactnoise import BudgetExceeded, DiscreteLaplace, PrivacyBudget
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError, UsageError
-from exactnoise.cli.metadata import describe
-from exactnoise.cli.release_files import ReleaseFiles, metadata_path
+from exactnoise.cli.release_files import ReleaseFiles
+from exactnoise.publish.metadata import describe, metadata_path
 
 __all__ = ["add_command"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from exactnoise import _native
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError
-from exactnoise.cli.metadata import versions
+from exactnoise.publish.metadata import versions
 
 __all__ = ["add_command"]
 

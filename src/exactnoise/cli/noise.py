@@ -14,11 +14,11 @@ from typing import Any
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
-from exactnoise.cli.metadata import describe
 from exactnoise.cli.progress import Progress
-from exactnoise.cli.release_files import ReleaseFiles, metadata_path
+from exactnoise.cli.release_files import ReleaseFiles
 from exactnoise.cli.table import Parse, Row, Table
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from exactnoise.publish.metadata import describe, metadata_path
 
 __all__ = ["add_command"]
 

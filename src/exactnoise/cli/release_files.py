@@ -11,7 +11,6 @@ release that was never finished.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -22,13 +21,10 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from exactnoise.cli.errors import UsageError
+from exactnoise.publish.durable import folder_to_disk, give_usual_permissions
+from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["ReleaseFiles", "metadata_path"]
-
-
-def metadata_path(table: Path) -> Path:
-    """``visits.csv`` -> ``visits.csv.release.json``, so that the two sort side by side."""
-    return table.with_name(table.name + ".release.json")
 
 
 class ReleaseFiles:
@@ -91,7 +87,7 @@ class ReleaseFiles:
         self._table.close()
         self._refuse_to_overwrite()  # again: it may have appeared meanwhile
         table, released_metadata = self._temporary
-        _give_usual_permissions(table, released_metadata)
+        give_usual_permissions(table, released_metadata)
         released_metadata.replace(self._metadata)
         try:
             table.replace(self._path)
@@ -99,7 +95,7 @@ class ReleaseFiles:
             if table.exists():  # an interrupt can also come when it has its name
                 self._metadata.unlink()
             raise
-        _folder_to_disk(self._path.parent)
+        folder_to_disk(self._path.parent)
         return document
 
     def _create(self) -> BinaryIO:
@@ -126,21 +122,3 @@ class ReleaseFiles:
 def _to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _give_usual_permissions(*paths: Path) -> None:
-    """Those of any new file: what was private while it was unfinished is made to be handed on."""
-    umask = os.umask(0o077)
-    os.umask(umask)
-    for path in paths:
-        path.chmod(0o666 & ~umask)
-
-
-def _folder_to_disk(folder: Path) -> None:
-    """Make the renames durable where the system can: both files are in place, so nothing fails."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

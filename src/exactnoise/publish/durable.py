@@ -1,0 +1,42 @@
+"""Files that are on the disk, and under their name only when they are finished."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from exactnoise.ledger.disk import folder_to_disk
+
+__all__ = ["folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
+
+
+def make_private(path: Path) -> None:
+    """Create an empty file that only its owner can read; what exists under the name is an OSError."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def to_disk(path: Path) -> None:
+    """Force a file's bytes to the disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def give_usual_permissions(*paths: Path) -> None:
+    """Those of any new file: what was private while it was unfinished is made to be handed on."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    for path in paths:
+        path.chmod(0o666 & ~umask)
+
+
+def sha256_of(path: Path) -> str | None:
+    """The digest of a file's bytes; None where there is no file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None

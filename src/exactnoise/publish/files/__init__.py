@@ -1,0 +1,158 @@
+"""Files that are read and written: CSV and SQLite by the standard library, Parquet and Arrow IPC by the extra `files`.
+
+What is read is recognised by its first bytes, what is written by the ending of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from exactnoise.publish.files.csv_files import CsvTable, CsvWriter, read_csv
+from exactnoise.publish.files.table import Chunk, Kind, Table
+
+__all__ = [
+    "ENDINGS",
+    "Chunk",
+    "Format",
+    "Kind",
+    "Table",
+    "Writer",
+    "format_inside",
+    "format_named",
+    "open_table",
+    "open_writer",
+    "read_columns",
+]
+
+Format = Literal["csv", "sqlite", "parquet", "arrow"]
+
+ENDINGS: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".db": "sqlite",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+}
+"""Ending of a file's name -> format."""
+
+_FIRST_BYTES: Mapping[bytes, Format] = {b"SQLite format 3\0": "sqlite", b"PAR1": "parquet", b"ARROW1": "arrow"}
+
+
+class Writer(Protocol):
+    """What `open_writer` returns. The same columns always make the same bytes."""
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Append rows: columns of equal length, of the names and types of the first call."""
+
+    def close(self) -> None:
+        """Finish the file. It has not been forced to the disk."""
+
+
+def format_named(path: Path) -> Format | None:
+    """The format that the ending of a name stands for; None for an unknown one."""
+    return ENDINGS.get(path.suffix.lower())
+
+
+def format_inside(path: Path) -> Format:
+    """The format of a file by its first bytes; a file without any, and a pipe, by its name; else CSV."""
+    if not path.is_file():
+        return format_named(path) or "csv"
+    with path.open("rb") as file:
+        first = file.read(16)
+    known = next((known for magic, known in _FIRST_BYTES.items() if first.startswith(magic)), None)
+    return known or (format_named(path) if not first else None) or "csv"
+
+
+def open_table(path: Path, *, table: str | None = None, columns: Mapping[str, Kind]) -> Table:
+    """Open a file to read some of its columns, chunk by chunk.
+
+    Parameters
+    ----------
+    path : Path
+    table : str, optional
+        In an SQLite file; needed where there are several.
+    columns : mapping of str to Kind
+        The columns to read and what for.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    SchemaError
+        The file is of no readable format, or a column is not there exactly once, or its declared type does not fit.
+    MissingExtra
+        The format needs the extra `files`.
+    OSError
+        The file cannot be opened.
+    """
+    form = format_inside(path)
+    if form == "csv":
+        return CsvTable(path, columns)
+    if form == "sqlite":
+        from exactnoise.publish.files.sqlite_files import SqliteTable
+
+        return SqliteTable(path, table, columns)
+    from exactnoise.publish.files.arrow_files import ArrowTable
+
+    return ArrowTable(path, columns, parquet=form == "parquet")
+
+
+def open_writer(path: Path, form: Format | None = None, *, table: str = "release") -> Writer:
+    """Create a file that columns are appended to.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file is replaced.
+    form : {"csv", "sqlite", "parquet", "arrow"}, optional
+        By default what the name's ending says, else CSV.
+    table : str
+        The table's name in an SQLite file.
+
+    Returns
+    -------
+    Writer
+    """
+    form = form or format_named(path) or "csv"
+    if form == "csv":
+        return CsvWriter(path)
+    if form == "sqlite":
+        from exactnoise.publish.files.sqlite_files import SqliteWriter
+
+        return SqliteWriter(path, table)
+    from exactnoise.publish.files.arrow_files import ArrowWriter
+
+    return ArrowWriter(path, parquet=form == "parquet")
+
+
+def read_columns(path: Path, *, table: str = "release") -> dict[str, Any]:
+    """Read all of a released file.
+
+    Returns
+    -------
+    dict of str to ndarray or list
+        int64 and float64 for columns of numbers, lists for others.
+
+    Raises
+    ------
+    SchemaError, MissingExtra, OSError
+        As for `open_table`.
+    """
+    form = format_inside(path)
+    if form == "csv":
+        return read_csv(path)
+    if form == "sqlite":
+        from exactnoise.publish.files.sqlite_files import read_sqlite
+
+        return read_sqlite(path, table)
+    from exactnoise.publish.files.arrow_files import read_arrow
+
+    return read_arrow(path, parquet=form == "parquet")

@@ -1,0 +1,162 @@
+"""Parquet and Arrow IPC files, a record batch at a time; needs the extra `files`.
+
+Columns keep the types that the file declares. Memory does not grow with the file: pages are decoded as they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exactnoise.errors import MissingExtra, SchemaError
+from exactnoise.publish.files.table import Chunk, Table, found
+
+__all__ = ["ArrowTable", "ArrowWriter", "read_arrow"]
+
+_ROWS = 2**17
+_ROW_GROUP = 2**20
+
+
+def _libraries() -> Any:
+    """pyarrow with its Parquet and IPC parts; imported when a file needs it."""
+    try:
+        import pyarrow as pa
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("Parquet and Arrow files", "pyarrow", "files") from None
+    return pa
+
+
+class ArrowTable(Table):
+    """Some columns of a Parquet or Arrow IPC file; all of them where `columns` is None."""
+
+    def __init__(self, path: Path, columns: Mapping[str, Any] | None, *, parquet: bool, rows: int = _ROWS) -> None:
+        pa = _libraries()
+        self._pa, self._rows = pa, rows
+        self._source = pa.memory_map(str(path)) if path.stat().st_size else None
+        try:
+            if self._source is None:
+                raise SchemaError(f"{path.name} is empty")
+            self._open = _Parquet(pa, self._source) if parquet else _Ipc(pa, self._source)
+            super().__init__(path, self._open.rows)
+            names = list(self._open.schema.names)
+            self.names = names if columns is None else list(columns)
+            for name in self.names:
+                found(self.name, name, names, "the schema")
+        except pa.ArrowInvalid:
+            self.close()
+            raise SchemaError(
+                f"{path.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+        self._done = 0
+
+    @property
+    def position(self) -> int:
+        return self._done
+
+    def empty(self) -> Chunk:
+        schema = self._open.schema
+        return Chunk(0, {name: _column(self._pa.array([], schema.field(name).type)) for name in self.names})
+
+    def chunks(self) -> Iterator[Chunk]:
+        for batch in self._open.batches(self.names, self._rows):
+            yield Chunk(batch.num_rows, {name: _column(batch.column(i)) for i, name in enumerate(self.names)})
+            self._done += batch.num_rows
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+
+
+class _Parquet:
+    def __init__(self, pa: Any, source: Any) -> None:
+        self._file = pa.parquet.ParquetFile(source)
+        self.schema = self._file.schema_arrow
+        self.rows: int = self._file.metadata.num_rows
+
+    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        yield from self._file.iter_batches(batch_size=rows, columns=names)
+
+
+class _Ipc:
+    def __init__(self, pa: Any, source: Any) -> None:
+        self._file = pa.ipc.open_file(source)
+        self.schema = self._file.schema
+        self.rows = 0  # not in the footer
+
+    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        for i in range(self._file.num_record_batches):
+            batch = self._file.get_batch(i).select(names)
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+
+def _column(array: Any) -> Any:
+    """A view of NumPy's where nothing is missing: the values and their type are the same either way."""
+    kind = str(array.type)
+    if array.null_count == 0 and (kind.lstrip("u").startswith("int") or kind in ("float", "double")):
+        return array.to_numpy(zero_copy_only=True)
+    return array
+
+
+class ArrowWriter:
+    """A Parquet file (a row group a call of `write`, of 2^20 rows at most) or an Arrow IPC file (a batch a call)."""
+
+    def __init__(self, path: Path, *, parquet: bool) -> None:
+        self._pa = _libraries()
+        self._path, self._parquet = path, parquet
+        self._writer: Any = None
+        self._schema: Any = None
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        arrays = [self._array(columns[name], i) for i, name in enumerate(columns)]
+        if self._writer is None:
+            self._schema = self._pa.schema([(name, array.type) for name, array in zip(columns, arrays, strict=True)])
+            make = self._pa.parquet.ParquetWriter if self._parquet else self._pa.ipc.new_file
+            self._writer = make(str(self._path), self._schema)
+        batch = self._pa.record_batch(arrays, schema=self._schema)
+        if self._parquet:
+            self._writer.write_batch(batch, row_group_size=_ROW_GROUP)
+        else:
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        if self._writer is None:
+            self._path.write_bytes(b"")
+        else:
+            self._writer.close()
+
+    def _array(self, column: Any, place: int) -> Any:
+        pa = self._pa
+        wanted = None if self._schema is None else self._schema.field(place).type
+        if isinstance(column, (pa.Array, pa.ChunkedArray)):
+            return column if wanted is None or column.type == wanted else column.cast(wanted)
+        return pa.array(column, type=wanted)
+
+
+def read_arrow(path: Path, *, parquet: bool) -> dict[str, Any]:
+    """Read a released file: numbers as NumPy arrays, others as lists."""
+    pa = _libraries()
+    try:
+        if parquet:
+            table = pa.parquet.ParquetFile(str(path)).read()
+        else:
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid:
+        raise SchemaError(f"{path.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}") from None
+    columns = {name: table.column(name) for name in table.column_names}
+    return {name: _public(column) for name, column in columns.items()}
+
+
+def _public(column: Any) -> Any:
+    if column.null_count == 0 and str(column.type).lstrip("u").startswith(("int", "float", "double")):
+        return np.array(column.to_numpy())
+    return column.to_pylist()

@@ -1,0 +1,203 @@
+"""SQLite tables, by the standard library.
+
+Any column of SQLite can hold any value. A column that is declared as one of integers is read as such; otherwise numbers
+are read as doubles. A value of another type is a missing one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exactnoise.errors import SchemaError
+from exactnoise.publish.files.cells import cells_of
+from exactnoise.publish.files.table import Chunk, Kind, Table, found
+
+__all__ = ["SqliteTable", "SqliteWriter", "quoted", "read_sqlite"]
+
+_ROWS = 2**14
+_TYPES = {"i": "INTEGER", "u": "INTEGER", "b": "INTEGER", "f": "REAL"}
+
+
+def quoted(name: str) -> str:
+    """An identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class SqliteTable(Table):
+    """Some columns of a table or view; all of them where none are named."""
+
+    def __init__(self, path: Path, table: str | None, columns: Mapping[str, Kind]) -> None:
+        super().__init__(path, 0)
+        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        self._connection.text_factory = lambda data: data.decode(errors="replace")
+        try:
+            with self._readable():
+                self.table = self._found_table(table)
+                described = self._connection.execute(f"PRAGMA table_info({quoted(self.table)})").fetchall()
+            names, types = [row[1] for row in described], [str(row[2]).upper() for row in described]
+            kinds: dict[str, Kind | None] = dict(columns)
+            self._converters = {}
+            for name, kind in kinds.items():
+                declared = types[found(self.name, name, names, f"table {self.table!r}")]
+                self._converters[name] = _converter(kind, declared, f"{self.name}: column {name!r}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @property
+    def position(self) -> int:
+        return 0
+
+    def empty(self) -> Chunk:
+        return self._chunk([])
+
+    def chunks(self) -> Iterator[Chunk]:
+        names = ", ".join(map(quoted, self._converters)) or "1"
+        with self._readable():
+            cursor = self._connection.execute(f"SELECT {names} FROM {quoted(self.table)}")
+            while rows := cursor.fetchmany(_ROWS):
+                yield self._chunk(rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _chunk(self, rows: Sequence[Sequence[Any]]) -> Chunk:
+        convert = self._converters.items()
+        return Chunk(len(rows), {name: f([row[i] for row in rows]) for i, (name, f) in enumerate(convert)})
+
+    def _found_table(self, table: str | None) -> str:
+        tables = [
+            row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        ]
+        if table is None and len(tables) == 1:
+            return str(tables[0])
+        if table is None:
+            raise SchemaError(f"{self.name} has {len(tables)} tables: say which one (table = ...)")
+        if table not in tables:
+            raise SchemaError(f"{self.name}: there is no table {table!r} (case matters)")
+        return table
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:  # its texts name tables and columns, no values
+            raise SchemaError(f"{self.name} cannot be read as an SQLite database: {error}") from None
+
+
+def _converter(kind: Kind | None, declared: str, where: str) -> Any:
+    if kind is None:
+        return list
+    is_integer = "INT" in declared
+    is_text = any(word in declared for word in ("CHAR", "CLOB", "TEXT"))
+    if kind in ("texts", "dates", "times") and is_integer:
+        raise SchemaError(f"{where} is declared {declared}, its keys are {kind}")
+    if kind in ("integers", "exact") and is_text:
+        raise SchemaError(f"{where} is declared {declared}, where whole numbers are needed")
+    if kind == "exact" or (kind == "number" and is_integer):
+        return _exact
+    if kind == "number":
+        return _numbers
+    if kind == "person":
+        return list
+    if kind == "integers":
+        return lambda values: [value if type(value) is int else None for value in values]
+    if kind == "booleans":
+        return lambda values: [bool(value) if type(value) is int and value in (0, 1) else None for value in values]
+    convert = cells_of(kind)
+    if kind == "texts":
+        return lambda values: [value if type(value) is str else None for value in values]
+    return lambda values: convert([value if type(value) is str else "" for value in values])
+
+
+def _exact(values: Sequence[Any]) -> Any:
+    missing = [type(value) is not int for value in values]
+    filled = [0 if absent else value for value, absent in zip(values, missing, strict=True)]
+    return np.ma.MaskedArray(np.array(filled, np.int64), mask=missing)
+
+
+def _numbers(values: Sequence[Any]) -> Any:
+    try:
+        return np.fromiter(values, np.float64, len(values))
+    except (TypeError, ValueError):  # NULL, text or bytes
+        return cells_of("number")([str(value) if isinstance(value, (int, float, str)) else "" for value in values])
+
+
+class SqliteWriter:
+    """A new database of one table, written in one transaction."""
+
+    def __init__(self, path: Path, table: str = "release") -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._table = table
+        self._insert: str | None = None
+        self._names: list[str] = []
+        # Whoever puts the finished file in place forces it to the disk.
+        for pragma in ("journal_mode = OFF", "synchronous = OFF"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.execute("BEGIN")
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        with _as_os_error():
+            if self._insert is None:
+                self._names = list(columns)
+                declared = ", ".join(f"{quoted(name)} {_type(columns[name])}".strip() for name in self._names)
+                self._connection.execute(f"CREATE TABLE {quoted(self._table)} ({declared})")
+                marks = ", ".join("?" * len(self._names))
+                self._insert = f"INSERT INTO {quoted(self._table)} VALUES ({marks})"
+            rows = zip(*(_values(columns[name]) for name in self._names), strict=True)
+            self._connection.executemany(self._insert, rows)
+
+    def close(self) -> None:
+        with contextlib.closing(self._connection), _as_os_error():
+            self._connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:  # disk full, most of all
+        raise OSError(str(error)) from None
+
+
+def _values(column: Any) -> list[Any]:
+    values = (
+        column.to_pylist()
+        if hasattr(column, "to_pylist")
+        else np.asarray(column).tolist()
+        if isinstance(column, np.ndarray)
+        else list(column)
+    )
+    return [value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else value for value in values]
+
+
+def _type(column: Any) -> str:
+    if isinstance(column, np.ndarray):
+        return _TYPES.get(column.dtype.kind, "TEXT")
+    values = _values(column)
+    kinds = {type(value) for value in values if value is not None}
+    return "INTEGER" if kinds <= {int, bool} and kinds else "REAL" if kinds <= {int, float} and kinds else "TEXT"
+
+
+def read_sqlite(path: Path, table: str = "release") -> dict[str, Any]:
+    """Read a released table: columns of integers as int64, of numbers as float64, others as lists."""
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        try:
+            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
+            described = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            rows = cursor.fetchall()
+        except sqlite3.DatabaseError as error:
+            raise SchemaError(f"{path.name} cannot be read as a released table: {error}") from None
+    columns = {row[1]: [cells[i] for cells in rows] for i, row in enumerate(described)}
+    dtypes = {"INTEGER": np.int64, "REAL": np.float64}
+    for row in described:
+        if row[2] in dtypes and None not in columns[row[1]]:
+            columns[row[1]] = np.array(columns[row[1]], dtypes[row[2]])  # type: ignore[assignment]
+    return columns

@@ -1,0 +1,83 @@
+"""What is read: chunks of a table's columns, of types that are known before any value is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from exactnoise.errors import SchemaError
+
+__all__ = ["Chunk", "Kind", "Table", "found"]
+
+#: What a column is read for. A file of typed columns has types of its own; in text this says how cells are understood.
+#: "exact" is a whole number that must not pass through a double; "person" is text, of which an empty one is missing.
+Kind = Literal["number", "exact", "integers", "booleans", "texts", "dates", "times", "person"]
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows.
+
+    Attributes
+    ----------
+    rows : int
+    columns : dict
+        Of the columns that were asked for: NumPy arrays, lists, or Arrow arrays.
+    """
+
+    rows: int
+    columns: dict[str, Any]
+
+
+class Table(ABC):
+    """An open table, read once from front to back; a context manager.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, for messages.
+    size : int
+        What `position` will be at the end; 0 where that is not known.
+    """
+
+    name: str
+    size: int
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.name = path.name
+        self.size = size
+
+    @property
+    @abstractmethod
+    def position(self) -> int:
+        """How far reading has come, in the unit of `size`."""
+
+    @abstractmethod
+    def empty(self) -> Chunk:
+        """A chunk of no rows, of the types that all chunks have."""
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows. No cell raises: what cannot be understood is a missing value."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def found(name: str, column: str, names: list[str], where: str) -> int:
+    """The place of a column, which must be there once; the names that are there are not quoted: they may be data."""
+    times = names.count(column)
+    if times != 1:
+        problem = f"is not in {where}" if times == 0 else f"is in {where} {times} times"
+        raise SchemaError(f"{name}: column {column!r} {problem} (case matters)")
+    return names.index(column)

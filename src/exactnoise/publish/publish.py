@@ -1,0 +1,273 @@
+"""From exact numbers to a file of noisy ones that is paid for once: the only way to spend from a ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.accounting.amount import Number
+from exactnoise.errors import ExactNoiseError, IdConflict
+from exactnoise.ledger import LedgerBudget, Reservation
+from exactnoise.ledger.store import canonical, checked_text
+from exactnoise.publish.durable import sha256_of
+from exactnoise.publish.files import Format, Writer, format_named, open_writer
+from exactnoise.publish.metadata import FORMAT, amounts, statistics_of, versions
+from exactnoise.publish.snapshot import Snapshot
+from exactnoise.publish.staging import Digests, Staging
+
+__all__ = ["publish"]
+
+_QUERY = "exactnoise-query/1"
+
+Make = Callable[[PrivacyBudget], Any]
+
+
+def publish(
+    path: str | os.PathLike[str],
+    make: Make,
+    *,
+    id: str,  # noqa: A002 - the word for it
+    data_version: str,
+    budget: LedgerBudget,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    query: Any = None,
+    format: Format | None = None,  # noqa: A002 - the word for it
+) -> Snapshot:
+    """Make a table of noisy numbers and put it under its name, charged once whatever happens on the way.
+
+    Parameters
+    ----------
+    path : path
+        The file to make; its metadata is put beside it, in ``NAME.release.json``.
+    make : callable
+        Takes a `PrivacyBudget` of the price, releases from it, and returns the table: a mapping of column names to
+        columns, or something whose ``columns()`` is one, such as a `Release`; or an iterable of these, batches of rows
+        that are written as they come. What it returns is published as it is. Its ``metadata()``, where it has one,
+        says how the columns were made; without it, a column was made by the release that has its name for a label.
+    id : str
+        The name of the release in the ledger, such as "visits-2026-11-30". Publishing the same again under the same id
+        returns what was published, and draws nothing.
+    data_version : str
+        What distinguishes the data from other data of the same query: public, such as a date.
+    budget : LedgerBudget
+        What pays.
+    epsilon, delta, rho : number
+        The price, reserved before `make` is called: `epsilon`, `epsilon` with `delta`, or `rho`.
+    query : JSON's types, optional
+        A public description of what is published. Together with the price, the data version and the budget it is what
+        an id stands for: the same id with another query is refused.
+    format : {"csv", "parquet", "arrow", "sqlite"}, optional
+        By default what the name's ending says, else CSV.
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    BudgetExceeded
+        The price does not fit in what remains. Nothing was read.
+    IdConflict
+        The id is taken by another query or by a process at work, or was charged without having been published.
+    FileExistsError
+        There is a file under the name that is not this release.
+    SnapshotLost, SnapshotDamaged
+        The id was published, and its file is gone, or is no longer what it was. It is not drawn again.
+    LedgerDamaged, LedgerUnavailable, OSError, MissingExtra
+        The ledger or the file cannot be read or written.
+    TypeError, ValueError
+        A parameter is wrong, or `make` returned no table, or one that it spent nothing for.
+
+    Notes
+    -----
+    *Order.* Reserve the price under the id; call `make`; write table and metadata under names that nobody reads, for
+    the owner alone, and force them to the disk; commit the digests of both in the ledger; rename. Until the commit
+    nothing has been published, and from then on it never changes. A process that dies, at any moment, leaves one of
+    two things: a reservation, which the same call takes up at no new charge to make the table anew; or a committed
+    release, which the same call puts in place as it is.
+
+    *Failures.* What fails before `make` is called is not charged. If `make` raises and has spent nothing, or writing
+    fails (a full disk), or the process is interrupted, the reservation stays charged, and the same call takes it up.
+    If `make` raises after it has spent, what it drew may have been seen: the reservation stays charged for good, and
+    publishing is another release, under another id.
+    """
+    if not isinstance(budget, LedgerBudget):
+        raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")
+    target = Path(os.path.abspath(path))  # noqa: PTH100 - the name that was given, not what a link points to
+    limits = budget._filter()
+    terms: dict[str, Any] = {"neighbors": limits.neighbors, "unit": limits.unit}
+    cost = PrivacyCost(epsilon=epsilon, delta=0 if delta is None else delta, rho=rho)
+    purse = PrivacyBudget(**terms, epsilon=epsilon, delta=delta, rho=rho, method=None if delta is None else "basic")
+    public = {"data_version": checked_text(data_version, "data_version"), "query": query}
+    reservation = budget._reserve(checked_text(id, "id"), _digest({**terms, **public, **amounts(cost)}), cost, public)
+    staging = Staging(target, id, reservation.turn)
+    if reservation.state == "committed":
+        return _finish(target, staging, reservation)
+
+    attempt = _Attempt(budget, reservation, staging, purse)
+    with attempt.before_the_data():
+        staging.create()
+        writer = open_writer(staging.table, format or format_named(target) or "csv")
+    with attempt.with_the_data():
+        columns, rows = _write(writer, attempt.batches(make))
+        if not purse.history:
+            raise ValueError("make returned a table without spending from its budget: exact numbers are not published")
+        document = {
+            "format": FORMAT,
+            "id": id,
+            **public,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "columns": columns,
+            "rows": rows,
+            "statistics": statistics_of(attempt.made, purse.history, columns),
+            **amounts(cost),
+            "composition": limits.method,
+            **terms,
+            "ledger": {
+                "id": budget.ledger.id,
+                "budget": budget.name,
+                "entry": reservation.entry,
+                "digest": reservation.seal,
+            },
+            "versions": versions(),
+        }
+        digests = staging.seal(document)
+        staging.refuse_foreign()
+    attempt.commit(target, digests)
+    staging.put_in_place(digests, sealed=True)
+    return Snapshot.open(target)
+
+
+def _digest(query: dict[str, Any]) -> str:
+    """What the same id must be published for again."""
+    try:
+        return hashlib.sha256(canonical({"format": _QUERY, **query}).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"query must be of JSON's types, without NaN and infinities: {error}") from None
+
+
+def _finish(target: Path, staging: Staging, committed: Reservation) -> Snapshot:
+    """Put what was committed in place, which it may be already."""
+    outcome = committed.outcome
+    digests = Digests(outcome["sha256"], outcome["metadata_sha256"])
+    if str(target) == outcome["path"]:
+        staging.put_in_place(digests)
+    elif sha256_of(target) != digests.table:  # it may have been moved, and its folder with it
+        raise IdConflict(
+            f"the id {committed.id!r} was published as {outcome['path']}: it is not made again for {target}"
+        )
+    return Snapshot.open(target)
+
+
+def _write(writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
+    """Write all batches; returns the names of the columns and the number of rows."""
+    names: list[str] | None = None
+    rows = 0
+    try:
+        for batch in batches:
+            lengths = {len(column) for column in batch.values()}
+            if len(lengths) != 1 or not all(isinstance(name, str) for name in batch):
+                raise ValueError("make must return columns of one length, with text for names, and at least one")
+            if names is None:
+                names = list(batch)
+            elif names != list(batch):
+                raise ValueError("make must return the same columns in every batch")
+            writer.write(batch)
+            rows += lengths.pop()
+    except BaseException:
+        with contextlib.suppress(Exception):
+            writer.close()
+        raise
+    writer.close()
+    if names is None:
+        raise ValueError("make returned no batch, so that the columns are not known: return one of no rows")
+    return names, rows
+
+
+class _Attempt:
+    """One turn at a reservation, and what becomes of it if something fails.
+
+    Attributes
+    ----------
+    made : object
+        What `make` returned.
+    """
+
+    def __init__(self, budget: LedgerBudget, reservation: Reservation, staging: Staging, purse: PrivacyBudget) -> None:
+        self.made: Any = None
+        self._budget = budget
+        self._reservation = reservation
+        self._staging = staging
+        self._purse = purse
+        self._make_failed = False
+
+    @contextlib.contextmanager
+    def before_the_data(self) -> Iterator[None]:
+        """A failure in here is not charged; but what an earlier turn may have read stays so."""
+        try:
+            yield
+        except BaseException as error:
+            first = self._reservation.turn == self._reservation.entry
+            self._give_up(self._budget._void if first else self._budget._release, error)
+            raise
+
+    @contextlib.contextmanager
+    def with_the_data(self) -> Iterator[None]:
+        """A failure in here stays charged; for good if it came from `make` and something had been drawn."""
+        try:
+            yield
+        except BaseException as error:
+            seen = self._make_failed and self._purse.history
+            self._give_up(self._budget._charge if seen else self._budget._release, error)
+            if isinstance(error, OSError) and error.filename is None and not self._make_failed:
+                error.filename = str(self._staging.target)  # a full disk does not say which file it was about
+            raise
+
+    def batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
+        """What `make` returns, as mappings."""
+        try:
+            self.made = make(self._purse)
+            whole = isinstance(self.made, Mapping) or callable(getattr(self.made, "columns", None))
+            batches = iter((self.made,) if whole else self.made)
+        except Exception:
+            self._make_failed = True
+            raise
+        while True:
+            try:
+                batch = next(batches)
+                columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
+            except StopIteration:
+                return
+            except Exception:
+                self._make_failed = True
+                raise
+            if not isinstance(columns, Mapping):
+                raise TypeError(
+                    "make must return a mapping of names to columns, something whose columns() is one, or an iterable "
+                    f"of these, got {type(self.made).__name__}"
+                )
+            yield columns
+
+    def commit(self, target: Path, digests: Digests) -> None:
+        """Commit the digests. What waits is removed only if it is certain that they are not committed."""
+        try:
+            self._budget._commit(
+                self._reservation, path=str(target), sha256=digests.table, metadata_sha256=digests.metadata
+            )
+        except IdConflict:
+            self._staging.discard()
+            raise
+
+    def _give_up(self, end: Callable[[Reservation, str], None], error: BaseException) -> None:
+        self._staging.discard()
+        # If the ledger cannot be written to now, the reservation stays, and its holder is at work no more.
+        with contextlib.suppress(ExactNoiseError):
+            end(self._reservation, type(error).__name__)  # its words may quote data

@@ -21,6 +21,7 @@ from time import perf_counter
 import numpy as np
 from naive import NAIVE
 from target_result import Result
+from targets_aggregates import exact_aggregates
 from targets_family import discrete_gaussian, local_reports, rates_over_scales, selection
 from timing import least_seconds
 from workload import SCALE, data, keystream, mechanism
@@ -130,7 +131,7 @@ def measure(seconds: float) -> list[Result]:
     results = list(faster_than_naive(seconds))
     if _native.SIMD == "avx512":
         own = (near_the_floor, one_value, two_workers)
-        for part in (*own, discrete_gaussian, selection, local_reports, rates_over_scales):
+        for part in (*own, discrete_gaussian, selection, local_reports, rates_over_scales, exact_aggregates):
             results += part(seconds)
     return results
 

@@ -5,10 +5,6 @@
 
 enum { BLOCK = 512 };
 
-static size_t less(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
 #define WIDEN_CODES(type)                                                                                              \
     static void widen_##type(const en_strided *codes, size_t start, size_t n, int64_t *wide) {                         \
         for (size_t i = 0; i < n; i++) {                                                                               \
@@ -71,7 +67,7 @@ static void count_few(en_codes type, const en_strided *codes, size_t first, size
     for (size_t k = 0; k < TABLES; k++)
         memset(table[k], 0, groups * sizeof **table);
     for (size_t start = first; start < end; start += BLOCK) {
-        const size_t n = less(end - start, BLOCK);
+        const size_t n = en_less(end - start, BLOCK);
         const int64_t *code = codes_at(type, codes, start, n, scratch);
         size_t i = 0;
         for (; i + TABLES <= n; i += TABLES)
@@ -94,7 +90,7 @@ static void count_few(en_codes type, const en_strided *codes, size_t first, size
 static void count_many(en_codes type, const en_strided *codes, size_t groups, int64_t *counts) {
     int64_t scratch[BLOCK];
     for (size_t start = 0; start < codes->n; start += BLOCK) {
-        const size_t n = less(codes->n - start, BLOCK);
+        const size_t n = en_less(codes->n - start, BLOCK);
         const int64_t *code = codes_at(type, codes, start, n, scratch);
         for (size_t i = 0; i < n; i++) {
             uint64_t place;
@@ -112,7 +108,7 @@ void en_count_codes(en_codes type, const en_strided *codes, size_t groups, int64
         count_many(type, codes, groups, counts);
     else
         for (size_t start = 0; start < codes->n; start += MOST_COUNTED)
-            count_few(type, codes, start, start + less(codes->n - start, MOST_COUNTED), groups, counts);
+            count_few(type, codes, start, start + en_less(codes->n - start, MOST_COUNTED), groups, counts);
 }
 
 void en_bin_values(const en_kernels *kernels, en_values type, const en_strided *x, const void *edges, size_t count,
@@ -120,7 +116,7 @@ void en_bin_values(const en_kernels *kernels, en_values type, const en_strided *
     uint64_t copy[BLOCK], scratch[BLOCK];
     en_float_env found = en_float_env_set();
     for (size_t start = 0; start < x->n; start += BLOCK) {
-        const size_t n = less(x->n - start, BLOCK);
+        const size_t n = en_less(x->n - start, BLOCK);
         const void *values = en_items(x, type == EN_VALUES_FLOAT32 ? 4 : 8, start, n, copy);
         kernels->bin[type](values, edges, count, scratch, out + start, n);
     }

@@ -55,7 +55,7 @@ typedef struct {
     uint64_t count, sum[2], squares[2];
 } en_totals;
 
-/* `nan` may be NULL. */
+/* `nan` may be NULL: then NaN is dropped. In sums.c. */
 void en_quantizer_init(en_quantizer *quantizer, int exponent, int64_t low, int64_t high, const int64_t *nan);
 
 #endif

@@ -14,6 +14,10 @@ typedef struct {
     size_t n;
 } en_strided;
 
+static inline size_t en_less(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
 static inline const char *en_item(const en_strided *x, size_t i) {
     return x->start + (ptrdiff_t)i * x->stride;
 }

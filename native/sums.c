@@ -22,10 +22,6 @@ void en_quantizer_init(en_quantizer *quantizer, int exponent, int64_t low, int64
     quantizer->keeps_nan = nan ? ~UINT64_C(0) : 0;
 }
 
-static size_t less(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
 static size_t width_of(en_values type) {
     return type == EN_VALUES_FLOAT32 ? 4 : 8;
 }
@@ -46,7 +42,7 @@ static void add_totals(const en_quantizer *quantizer, const en_kernels *kernels,
     en_total_kernel *total = squares ? kernels->moments[type] : kernels->total[type];
     uint64_t copy[BLOCK];
     for (size_t start = 0; start < x->n; start += BLOCK) {
-        const size_t n = less(x->n - start, BLOCK);
+        const size_t n = en_less(x->n - start, BLOCK);
         en_totals totals;
         total(quantizer, en_items(x, width_of(type), start, n, copy), n, &totals);
         *count += (int64_t)totals.count;
@@ -62,7 +58,7 @@ static void add_to_groups(const en_quantizer *quantizer, const en_kernels *kerne
     const uint64_t twice_middle = (uint64_t)quantizer->low + (uint64_t)quantizer->high;
     block scratch;
     for (size_t start = 0; start < x->n; start += SHORT_BLOCK) {
-        const size_t n = less(x->n - start, SHORT_BLOCK);
+        const size_t n = en_less(x->n - start, SHORT_BLOCK);
         kernels->quantize[type](quantizer, en_items(x, width_of(type), start, n, scratch.copy), scratch.values,
                                 scratch.kept, n);
         kernels->place(codes + start, groups, scratch.places, scratch.values, scratch.kept, n);
@@ -108,7 +104,7 @@ void en_cells(const en_quantizer *quantizer, const en_kernels *kernels, en_value
     block scratch;
     en_float_env found = en_float_env_set();
     for (size_t start = 0; start < x->n; start += SHORT_BLOCK) {
-        const size_t n = less(x->n - start, SHORT_BLOCK);
+        const size_t n = en_less(x->n - start, SHORT_BLOCK);
         kernels->quantize[type](quantizer, en_items(x, width_of(type), start, n, scratch.copy), scratch.values,
                                 scratch.kept, n);
         kernels->cells(quantizer, scratch.values, scratch.kept, out + start, n);
@@ -127,7 +123,7 @@ static void add_strip(const en_kernels *kernels, en_values type, const char *row
     uint64_t strip[STRIP];
     for (size_t start = 0; start < n; start += ROWS) {
         memset(strip, 0, sizeof strip);
-        kernels->add_rows[type](rows + width_of(type) * stride * start, stride, width, less(n - start, ROWS), scale,
+        kernels->add_rows[type](rows + width_of(type) * stride * start, stride, width, en_less(n - start, ROWS), scale,
                                 (double)EN_MOST_QUANTIZED, strip);
         for (size_t j = 0, column = 0; j < width; j++, column = column + 1 == columns ? 0 : column + 1) {
             low[column] += strip[j];
@@ -141,7 +137,7 @@ static void add_all_rows(const en_kernels *kernels, en_values type, const char *
                          double scale, uint64_t *low, uint64_t *high) {
     const size_t together = columns < STRIP ? STRIP / columns : 1, wide = n / together, rest = n % together;
     for (size_t first = 0; first < columns; first += STRIP) {
-        const size_t width = less(columns - first, STRIP);
+        const size_t width = en_less(columns - first, STRIP);
         const char *strip = rows + width_of(type) * first;
         add_strip(kernels, type, strip, columns * together, together > 1 ? width * together : width, wide, scale, width,
                   low + first, high + first);

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import atexit
+import functools
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,3 +49,12 @@ def program(sources: Sequence[Path], output: Path, *flags: str, compiler: str = 
     """Compile C files that include the core's headers to a program."""
     run(compiler, *build_flags(), *flags, f"-I{NATIVE}", *sources, "-o", output)
     return output
+
+
+@functools.cache
+def core_objects(compiler: str) -> tuple[Path, ...]:
+    """The core's objects, compiled once a test run."""
+    directory = Path(tempfile.mkdtemp(prefix="core-"))
+    atexit.register(shutil.rmtree, directory)
+    run(compiler, *build_flags(), "-c", *SOURCES, cwd=directory)
+    return tuple(directory / f"{source.stem}.o" for source in SOURCES)

@@ -315,3 +315,34 @@ def test_snapping_of_subnormal_data(control: Control, names: str, dtype: str) ->
     with control.set(names):
         got = snapped_from_words(mechanism, x, words)
     assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("names", HOSTILE)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_quantised_sums_and_bins(control: Control, names: str, dtype: str) -> None:
+    """Ties, and subnormal numbers that are not 0 among the quantised ones or the edges."""
+    tiny = float(np.finfo(dtype).tiny)
+    exponent = -149 if dtype == "f4" else -1000
+    with np.errstate(all="ignore"):
+        scaled = np.array([0.5, 1.5, -2.5, 3.49, -7.51, 1e9 / 3]) * 2.0**exponent
+        x = np.concatenate([np.tile([*SPECIAL, tiny / 2, -tiny / 4], 20), scaled]).astype(dtype)
+    edges = np.array([-tiny, -tiny / 2, 0.0, tiny / 8, tiny / 2, tiny])
+    rows = np.ascontiguousarray(x[: len(x) // 3 * 3].reshape(-1, 3))
+
+    def everything(simd: str) -> bytes:
+        counts, sums, squares = np.zeros(1, "i8"), np.zeros((1, 2), "u8"), np.zeros((1, 2), "u8")
+        cells, bins, row_sums = np.empty(len(x), "i8"), np.empty(len(x), "i8"), np.zeros((1, 2, 3), "u8")
+        quantizer = _native.Quantizer(exponent, -(2**30), 2**30, None, simd)
+        quantizer.add_sums(x, None, counts, sums)
+        quantizer.add_moments(x[::-1], np.zeros(len(x), "i8"), counts, sums, squares)
+        quantizer.cells(x, cells)
+        _native.bin_values(x, edges, bins, simd=simd)
+        _native.add_rows(rows, None, row_sums, exponent, simd=simd)
+        _native.add_rows(rows, np.zeros(len(rows), "i8"), row_sums, exponent, simd=simd)
+        return b"".join(array.tobytes() for array in (counts, sums, squares, cells, bins, row_sums))
+
+    want = everything(simd_available()[0])
+    for simd in simd_available():
+        with control.set(names):
+            got = everything(simd)
+        assert got == want

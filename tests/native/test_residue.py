@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="gives a thread 
 
 @pytest.mark.parametrize("compiler", compilers.COMPILERS)
 def test_the_stack_is_wiped(compiler: str, tmp_path: Path) -> None:
-    sources = [*compilers.SOURCES, compilers.TEST_SOURCES / "residue.c"]
+    sources = [*compilers.core_objects(compiler), compilers.TEST_SOURCES / "residue.c"]
     program = compilers.program(sources, tmp_path / "residue", "-pthread", compiler=compiler)
     found = {}
     for line in compilers.run(program).splitlines():

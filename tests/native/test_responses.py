@@ -49,7 +49,7 @@ def test_a_broken_core_is_found(mutation: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", compilers.COMPILERS)
 def test_the_stack_is_wiped(compiler: str, tmp_path: Path) -> None:
-    sources = [*compilers.SOURCES, compilers.TEST_SOURCES / "response_residue.c"]
+    sources = [*compilers.core_objects(compiler), compilers.TEST_SOURCES / "response_residue.c"]
     program = compilers.program(sources, tmp_path / "residue", "-pthread", compiler=compiler)
     found = {}
     for line in compilers.run(program).splitlines():

@@ -129,20 +129,37 @@ class MeanEstimate(Estimate):
 class VarianceEstimate(Estimate):
     """(mean of squares of x - centre) - (mean of x - centre)^2, between 0 and a quarter of the squared width.
 
-    `squares` is the noisy sum of the squares, `shift` for each row having been taken off before the noise.
+    All of it is computed in units of half the width, in which no square is too large for a double.
+
+    Attributes
+    ----------
+    sums : Additive
+    squares : Additive
+        Of the squares, half the largest of which was taken off each before the noise.
+    counts : Additive
+    half : float
+        Half the bounds' width.
+    ddof : int
     """
 
     sums: Additive
     squares: Additive
     counts: Additive
-    shift: float
-    largest: float
+    half: float
     ddof: int
+
+    @property
+    def _largest(self) -> float:
+        return self.half * self.half
 
     def value(self) -> Doubles:
         size = self._size()
-        mean, square = self.sums.value() / size, self.squares.value() / size + self.shift
-        return np.clip((square - mean * mean) * self._correction(size), 0.0, self.largest)
+        mean, square = self.sums.value() / self.half / size, self.squares.value() / self._largest / size + 0.5
+        return self._scaled((square - mean * mean) * self._correction(size))
+
+    def _scaled(self, value: Doubles) -> Doubles:
+        """In the data's units; what is beyond the possible is moved there."""
+        return np.asarray(np.clip(value, 0.0, 1.0) * self._largest)
 
     def _size(self) -> Doubles:
         return _at_least_one(self.counts.value())
@@ -153,22 +170,22 @@ class VarianceEstimate(Estimate):
 
     def std_error(self) -> Doubles:
         size = self._size()
-        mean, square = self.sums.value() / size, self.squares.value() / size
-        by_sums = 2 * mean * self.sums.mechanism.std
+        mean, square = self.sums.value() / self.half / size, self.squares.value() / self._largest / size
+        by_sums = 2 * mean * (self.sums.mechanism.std / self.half)
         by_counts = (square - 2 * mean * mean) * self.counts.mechanism.std
-        error = np.sqrt(self.squares.mechanism.std**2 + by_sums**2 + by_counts**2)
-        return np.asarray(np.minimum(error / size * self._correction(size), self.largest))
+        error = np.sqrt((self.squares.mechanism.std / self._largest) ** 2 + by_sums**2 + by_counts**2)
+        return self._scaled(error / size * self._correction(size))
 
     def interval(self, alpha: float) -> Interval:
         sizes = self.counts.interval(alpha / 3)
-        mean_low, mean_high = _ratio(self.sums.interval(alpha / 3), sizes)
-        square_low, square_high = _ratio(self.squares.interval(alpha / 3), sizes)
+        mean_low, mean_high = (end / self.half for end in _ratio(self.sums.interval(alpha / 3), sizes))
+        square_low, square_high = (end / self._largest + 0.5 for end in _ratio(self.squares.interval(alpha / 3), sizes))
         largest = np.maximum(mean_low**2, mean_high**2)
         least = np.where((mean_low < 0) & (mean_high > 0), 0.0, np.minimum(mean_low**2, mean_high**2))
         # n / (n - ddof) falls with n.
-        low = np.clip(square_low + self.shift - largest, 0, None) * self._correction(np.maximum(sizes[1], 1.0))
-        high = np.clip(square_high + self.shift - least, 0, None) * self._correction(np.maximum(sizes[0], 1.0))
-        return np.clip(low, 0.0, self.largest), np.clip(high, 0.0, self.largest)
+        low = np.clip(square_low - largest, 0, None) * self._correction(np.maximum(sizes[1], 1.0))
+        high = np.clip(square_high - least, 0, None) * self._correction(np.maximum(sizes[0], 1.0))
+        return self._scaled(low), self._scaled(high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,8 @@ def kept(
     """Choose which rows count, so that a person has few rows in few groups.
 
     Of each person at most `groups` groups are kept, every choice of so many of the person's groups being equally
-    likely; and of the person's rows in each of them at most `rows`, again uniformly. Nothing else of a row is looked
-    at.
+    likely; and of the person's rows in each of them at most `rows`, again uniformly. No other value is looked at. This
+    bounds the rows of one call: all rows of a person must be in the same.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def kept(
     words (the property that a mixture of pairs, each of them within the guarantee, is within it: both epsilon-delta
     and Renyi divergences are jointly quasi-convex).
     """
-    ids, missing = mapped(person, "person", _People())
+    ids = mapped(person, "person", _People())
     if ids.size != n:
         raise ValueError(f"person must have x's length: {n} rows, not {ids.size}")
-    counted = np.ones(n, np.bool_) if missing is None else ~missing
+    counted = ids >= 0
     if codes is not None:
         counted &= codes >= 0 if bins is None else codes.view(np.uint64) < np.uint64(bins)
     chosen = np.flatnonzero(counted)
@@ -103,66 +103,71 @@ def kept(
 
 def _choice(ids: Integers, codes: Integers | None, words: _Words, rows: int, groups: int | None) -> Integers:
     """Places of the rows that are kept."""
-    pairs = people = _numbered(ids, 2**33)
+    pairs = people = ids.view(np.uint64)
     if codes is not None and codes.size:
-        places = _numbered(codes, 2**31)
-        pairs = people * (places.max() + np.uint64(1)) + places  # exact: below 2^64
-    order = _ordered(pairs, words[0])
-    starts = _starts(pairs[order])
+        places = _numbered(codes, 2**31).view(np.uint64)
+        pairs = people * (places.max() + np.uint64(1)) + places  # below 2^64, as people are below 2^33
+    order, of_pair = _ordered(pairs, words[0])
+    starts = _starts(of_pair)
     keep = _ranks(starts, order.size) < rows
     if groups is not None and order.size:
         first = np.minimum.reduceat(order, starts)  # the first row of each pair
-        whose = people[first]
-        ranked = _ordered(whose, words[-1][first], first)
+        ranked, of_person = _ordered(people[first], words[-1][first], first)
         enters = np.empty(starts.size, np.bool_)
-        enters[ranked] = _ranks(_starts(whose[ranked]), ranked.size) < groups
+        enters[ranked] = _ranks(_starts(of_person), ranked.size) < groups
         keep &= np.repeat(enters, np.diff(starts, append=order.size))
     return order[keep]
 
 
-def _numbered(values: Integers, limit: int) -> _Words:
-    """Equal numbers for equal values: these less the smallest if that is below the limit, else their ranks."""
+def _numbered(values: Integers, limit: int) -> Integers:
+    """Numbers from 0 on, equal where the values are: these less the smallest if that is below the limit, or ranks."""
     if not values.size:
-        return values.view(np.uint64)
+        return values
     numbers: _Words = values.view(np.uint64) - values.min().view(np.uint64)
-    if int(numbers.max()) < limit:
-        return numbers
-    order = np.argsort(numbers)
-    ranked = numbers[order]
-    numbers[order] = np.cumsum(np.append(False, ranked[1:] != ranked[:-1]), dtype=np.uint64)
-    return numbers
+    if int(numbers.max()) >= limit:
+        order = np.argsort(numbers)
+        ranked = numbers[order]
+        numbers[order] = np.cumsum(np.append(False, ranked[1:] != ranked[:-1]), dtype=np.uint64)
+    return numbers.view(np.int64)
 
 
-def _ordered(classes: _Words, words: _Words, places: Integers | None = None) -> Integers:
-    """The order by class, word and place (None: as they stand), which are all different.
+def _ordered(classes: _Words, words: _Words, places: Integers | None = None) -> tuple[Integers, _Words]:
+    """The order by class, word and place (None: as they stand), which are all different; and the classes in it.
 
-    One sort, by the class and as much of the word as fits in 64 bits with it; what is then equal is sorted again.
+    One sort of numbers that hold the class, as much of the word as there is room for, and the index; without room for
+    eight bits of the word, a sort of indices. What is then equal but for the index is sorted again.
     """
-    if not classes.size:
-        return np.zeros(0, np.int64)
-    bits = np.uint64(int(classes.max()).bit_length())
-    joint = words.copy()
-    if bits:
-        joint = words >> bits if bits < 64 else np.zeros_like(words)
-        joint |= classes << (np.uint64(64) - bits)
-    order = np.argsort(joint)
-    ranked = joint[order]
-    joint.fill(0)
-    same = ranked[1:] == ranked[:-1]
+    class_bits = max(1, int(classes.max(initial=0)).bit_length())
+    index_bits = classes.size.bit_length()
+    spare = 64 - class_bits - index_bits
+    if spare < 8:
+        index_bits, spare = 0, 64 - class_bits
+    joint = words >> np.uint64(64 - spare)  # 0 for a shift by 64
+    joint |= classes << np.uint64(spare)
+    if index_bits:
+        joint <<= np.uint64(index_bits)
+        joint |= np.arange(joint.size, dtype=np.uint64)
+        joint.sort()
+        order = (joint & np.uint64(2**index_bits - 1)).view(np.int64)
+        joint >>= np.uint64(index_bits)
+    else:
+        order, unordered = np.argsort(joint), joint
+        joint = joint[order]
+        unordered.fill(0)
+    same = joint[1:] == joint[:-1]
     if same.any():
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
         among = order[tied]
-        last = among if places is None else places[among]
-        order[tied] = among[np.lexsort((last, words[among], ranked[tied]))]
-    ranked.fill(0)
-    return order
+        order[tied] = among[np.lexsort((among if places is None else places[among], words[among], joint[tied]))]
+    joint >>= np.uint64(spare)  # nothing of the words is left
+    return order, joint
 
 
-def _starts(sorted_classes: _Words) -> Integers:
+def _starts(ordered: _Words) -> Integers:
     """Where runs of equal numbers start."""
-    if not sorted_classes.size:
+    if not ordered.size:
         return np.zeros(0, np.int64)
-    return np.append(0, 1 + np.flatnonzero(sorted_classes[1:] != sorted_classes[:-1]))
+    return np.append(0, 1 + np.flatnonzero(ordered[1:] != ordered[:-1]))
 
 
 def _ranks(starts: Integers, size: int) -> Integers:
@@ -188,7 +193,7 @@ def _random_words(streams: int, n: int) -> _Words:
 
 
 class _People:
-    """Ids as integers: those that are numbers as they are, others in the order in which they come."""
+    """Numbers for ids, from 0 on: those of `_numbered` for numbers, for others in the order in which they come."""
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
@@ -196,10 +201,17 @@ class _People:
     def check(self, name: str, kind: Kind) -> None:
         pass
 
-    def numbers(self, values: npt.NDArray[Any]) -> Integers:
+    def numbers(self, values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Integers:
         native = values.astype(values.dtype.newbyteorder("="), copy=False)
-        wide: Integers = (native if native.dtype.itemsize == 8 else native.astype(np.int64)).view(np.int64)
-        return wide
+        if native.dtype.kind == "M":
+            missing = np.isnat(native) if missing is None else missing | np.isnat(native)
+        codes = _numbered((native if native.dtype.itemsize == 8 else native.astype(np.int64)).view(np.int64), 2**33)
+        if missing is not None:
+            codes[missing] = -1
+        return codes
+
+    def entries(self, values: npt.NDArray[Any]) -> Integers:
+        return self.objects(values.tolist())
 
     def objects(self, values: list[Any]) -> Integers:
         found = np.empty(len(values), np.int64)
@@ -213,7 +225,7 @@ class _People:
         return found
 
     def texts(self, values: Text) -> Integers:
-        return np.fromiter(map(self._numbers.__getitem__, values), np.int64, len(values))
+        return values.mapped(lambda block: map(self._numbers.__getitem__, block))
 
 
 class _Numbers(dict[Any, int]):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from exactnoise.accounting.amount import shown
 from exactnoise.aggregates.bounds import Grid, MissingPolicy
 from exactnoise.aggregates.estimate import Additive, Estimate, VarianceEstimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
@@ -20,6 +21,7 @@ __all__ = ["Variance", "variance"]
 
 _BITS = 30  # so that a square has 62 bits at most
 _MOST_ROWS = 2**33  # so that the numerator of a variance of public size has 127 bits
+_WIDEST = 10**150  # so that a double holds its square
 _ONE, _THIRD = Fraction(1), Fraction(1, 3)
 
 
@@ -40,6 +42,8 @@ class Variance(BoundedStatistic):
             raise ValueError(
                 f"ddof must be 0, the variance of these rows, or 1, an estimate of that of more, got {ddof!r}"
             )
+        if self._bounds.width > _WIDEST:
+            raise ValueError(f"bounds of a variance must be at most 1e150 apart, got {shown(bounds)}")
         self._ddof = ddof
         self._grid = Grid.of_floats(self._bounds, _BITS)
         # Deviations from the middle of the bounds are whole numbers of half steps, of this many at most.
@@ -94,14 +98,13 @@ class Variance(BoundedStatistic):
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         counts, sums, squares = self._deviations(tally)
         width = float(self._grid.upper - self._grid.lower)
-        largest = width * width / 4
         if self._size_is_public(terms):
             rows = max(tally.rows, 1)
             numerators = [rows * square - s * s for s, square in zip(sums, squares, strict=True)]
             (mechanism,) = noise.mechanisms
             totals = noisy(mechanism, Wide.from_ints(numerators, 2 * self._exponent), whole=False)
             divisor = float(rows) * max(rows - self._ddof, 1)
-            most = largest * rows / max(rows - self._ddof, 1)
+            most = width * width / 4 * rows / max(rows - self._ddof, 1)
             return Additive(mechanism, totals, divisor=divisor, least=0.0, most=most, clamp=True)
         # Squares lie between 0 and most^2; taking half of that off each halves what a row can add.
         shifted = [2 * square - n * self._most**2 for n, square in zip(counts, squares, strict=True)]
@@ -114,7 +117,7 @@ class Variance(BoundedStatistic):
             Additive(mechanism, noisy(mechanism, totals, whole=totals is parts[2]))
             for mechanism, totals in zip(noise.mechanisms, parts, strict=True)
         )
-        return VarianceEstimate(of_sums, of_squares, of_counts, width * width / 8, largest, self._ddof)
+        return VarianceEstimate(of_sums, of_squares, of_counts, width / 2, self._ddof)
 
 
 def variance(

@@ -10,7 +10,7 @@ Source: The Arrow C data, C stream and PyCapsule interfaces, and the columnar fo
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple, TypeAlias
@@ -18,17 +18,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Chunk", "Column", "Text", "UnsupportedFormatError", "exports", "opened"]
+__all__ = ["Chunk", "Column", "Text", "UnsupportedFormatError", "exports", "is_table", "opened"]
 
 _FIXED = {
     **dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True)),
-    "tdm": "M8[ms]",
     "tss:": "M8[s]",
     "tsm:": "M8[ms]",
     "tsu:": "M8[us]",
     "tsn:": "M8[ns]",
 }
-_BOOL, _DAYS, _STRUCT, _VIEWS = "b", "tdD", "+s", "vu"
+_BOOL, _DAYS, _MILLISECONDS, _STRUCT, _VIEWS = "b", "tdD", "tdm", "+s", "vu"
 _OFFSETS = {"u": "i4", "U": "i8"}
 _TEXT_VIEW = np.dtype([("length", "i4"), ("inline", "V4"), ("buffer", "i4"), ("offset", "i4")])
 _INLINE = 12  # bytes of a text that stand in its view, after the length
@@ -41,7 +40,7 @@ class UnsupportedFormatError(Exception):
 
 
 class Text:
-    """A column of UTF-8 texts, `data[starts[i]:stops[i]]` the i-th. Iterating gives bytes, which nobody has checked."""
+    """A column of UTF-8 texts, which nobody has checked: the i-th is `data[starts[i]:stops[i]]`."""
 
     def __init__(self, data: bytes, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> None:
         self.data = data
@@ -51,11 +50,15 @@ class Text:
     def __len__(self) -> int:
         return self.starts.size
 
-    def __iter__(self) -> Iterator[bytes]:
-        block = 1 << 14
+    def mapped(self, function: Callable[[list[bytes]], Iterable[int]]) -> npt.NDArray[np.int64]:
+        """An integer for each text, a block of texts at a time."""
+        data, block = self.data, 1 << 14
+        out = np.empty(len(self), np.int64)
         for i in range(0, len(self), block):
-            bounds = self.starts[i : i + block].tolist(), self.stops[i : i + block].tolist()
-            yield from map(self.data.__getitem__, map(slice, *bounds))
+            bounds = zip(self.starts[i : i + block].tolist(), self.stops[i : i + block].tolist(), strict=True)
+            values = [data[start:stop] for start, stop in bounds]
+            out[i : i + block] = np.fromiter(function(values), np.int64, len(values))
+        return out
 
 
 class Chunk(NamedTuple):
@@ -91,6 +94,18 @@ class Column(NamedTuple):
     dtype: np.dtype[Any] | None
     encoded: bool
     chunks: Iterator[Chunk]
+
+    def gathered(self) -> tuple[npt.NDArray[Any], _Missing]:
+        """All values of a column of numbers, and the missing ones, as copies."""
+        values, missing = [np.zeros(0, self.dtype)], [np.zeros(0, np.bool_)]
+        can_miss = False
+        for chunk in self.chunks:
+            values.append(np.array(chunk.values))
+            missing.append(np.zeros(len(chunk.values), np.bool_) if chunk.missing is None else chunk.missing)
+            can_miss |= chunk.missing is not None
+        if len(values) == 2:  # one chunk
+            return values[1], missing[1] if can_miss else None
+        return np.concatenate(values), np.concatenate(missing) if can_miss else None
 
 
 class _Schema(Structure):
@@ -148,6 +163,12 @@ _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyC
 def exports(x: Any) -> bool:
     """Whether an object offers a column in this way."""
     return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+
+
+def is_table(x: Any) -> bool:
+    """Whether an object is no column but has some. What NumPy cannot read, as a query, is taken for its only column."""
+    is_query = exports(x) and not hasattr(x, "__array__")
+    return (hasattr(x, "columns") or hasattr(x, "column_names")) and not is_query
 
 
 @contextmanager
@@ -230,7 +251,7 @@ class _Layout:
     def _own_dtype(self) -> np.dtype[Any] | None:
         if self._format in _FIXED:
             return np.dtype(_FIXED[self._format])
-        if self._format in (_BOOL, _DAYS):
+        if self._format in (_BOOL, _DAYS, _MILLISECONDS):
             return np.dtype("?" if self._format == _BOOL else "M8[D]")
         if self._format in _OFFSETS or self._format == _VIEWS:
             return None
@@ -239,7 +260,9 @@ class _Layout:
     def _reader(self) -> Callable[[Any, int, int, _Missing], npt.NDArray[Any] | Text]:
         if self._format in _FIXED:
             return self._fixed
-        return {_BOOL: _bits_of, _DAYS: _days, _VIEWS: _views}.get(self._format, self._texts)
+        return {_BOOL: _bits_of, _DAYS: _days, _MILLISECONDS: _days_in_milliseconds, _VIEWS: _views}.get(
+            self._format, self._texts
+        )
 
     def read(self, array: Any) -> Chunk:
         length, offset, outer = array.length, array.offset, None
@@ -297,6 +320,10 @@ def _bits(address: int | None, offset: int, length: int) -> npt.NDArray[np.bool_
 
 def _days(array: Any, offset: int, length: int, _: _Missing) -> npt.NDArray[np.datetime64]:
     return _view(array.buffers[1], np.dtype("i4"), offset, length).astype("M8[D]")
+
+
+def _days_in_milliseconds(array: Any, offset: int, length: int, _: _Missing) -> npt.NDArray[np.datetime64]:
+    return _view(array.buffers[1], np.dtype("M8[ms]"), offset, length).astype("M8[D]")
 
 
 def _view(address: int | None, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:

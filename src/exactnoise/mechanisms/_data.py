@@ -149,8 +149,7 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return _from_list(x)
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not _is_buffer(x):
         return _from_list(list(x))
-    is_query = _arrow.exports(x) and not hasattr(x, "__array__")  # of one column, or Arrow refuses it
-    if (hasattr(x, "columns") or hasattr(x, "column_names")) and not is_query:
+    if _arrow.is_table(x):
         raise _UnreadableError(f"one column or an array; got a table of type {type(x).__name__}: release its columns")
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
         kind = str(getattr(x, "type", None) or getattr(x, "dtype", None)).lower()
@@ -175,13 +174,9 @@ def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
             if column.encoded or column.dtype is None or column.dtype.kind not in "iubf":
                 kind = "dictionary" if column.encoded else column.dtype or "text"
                 raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
-            values, missing = [np.zeros(0, column.dtype)], [np.zeros(0, np.bool_)]
-            for chunk in column.chunks:
-                values.append(np.array(chunk.values))
-                missing.append(np.zeros(len(chunk.values), np.bool_) if chunk.missing is None else chunk.missing)
+            return column.gathered()
     except _arrow.UnsupportedFormatError as error:
         raise _UnreadableError(f"{_ACCEPTED}; got {error}") from None
-    return np.concatenate(values), np.concatenate(missing)
 
 
 def _is_buffer(x: Any) -> bool:

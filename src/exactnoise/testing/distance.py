@@ -41,7 +41,7 @@ def measured(before: Call, after: Call) -> tuple[Distance, str | None]:
     where, changes = _changes(before.inputs, after.inputs)
     sizes = [abs(change) for change in changes]
     if isinstance(mechanism, SelectionMechanism):
-        distance: Distance = max(sizes, default=Fraction(0))
+        distance = _exact(max(sizes, default=0))
         if distance > sensitivity:
             return distance, f"a score changes by {_text(distance)}, and its sensitivity is {sensitivity}. {_SCORES}"
         return distance, _of_rows(mechanism, before, where, changes)
@@ -51,12 +51,12 @@ def measured(before: Call, after: Call) -> tuple[Distance, str | None]:
         return distance, f"{problem}twice pays twice" if distance > 1 else None
     if isinstance(mechanism, _IN_L2):
         norm = "L2"
-        square = sum((size**2 for size in sizes), Fraction(0))
-        distance = root_above(square) if isinstance(square, Fraction) else square
+        square = _exact(sum(size**2 for size in sizes))
+        distance = square if isinstance(square, float) else root_above(square)
         exceeds = square > sensitivity**2
     else:
         norm = "L1"
-        distance = sum(sizes, Fraction(0))
+        distance = _exact(sum(sizes))
         exceeds = distance > sensitivity
     if not exceeds:
         return distance, None
@@ -71,14 +71,15 @@ _SCORES = "Bound what one row or person can change in any one score, or declare 
 
 
 def _of_rows(mechanism: SelectionMechanism, call: Call, where: npt.NDArray[Any], changes: list[Any]) -> str | None:
+    """What is wrong with how scores change: within a row, or in more rows than the call has paid for."""
     candidates = call.inputs.shape[-1]
     rows = (where // candidates).tolist()
     for row in set(rows) if mechanism.monotonic else ():
         signs = {change > 0 for own, change in zip(rows, changes, strict=True) if own == row}
         if len(signs) > 1:
             return "one score rises and another falls, and monotonic=True says that all move one way; leave it out"
-    paid = 1 if call.options["neighbors"] == "add-remove" else 2
-    if len(set(rows)) > paid:
+    paid = {"add-remove": 1, "replace-one": 2}.get(call.options["neighbors"])
+    if paid is not None and len(set(rows)) > paid:
         return f"{len(set(rows))} rows change, and disjoint=True says that no person is in two of them"
     return None
 
@@ -90,10 +91,16 @@ def _changes(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[npt.NDArray[Any]
     return where, [_change(x, y) for x, y in zip(a[where].tolist(), b[where].tolist(), strict=True)]
 
 
-def _change(x: Any, y: Any) -> Distance:
+def _change(x: Any, y: Any) -> Fraction | float | int:
     if any(isinstance(value, float) and math.isinf(value) for value in (x, y)):
         return -math.inf if x > y else math.inf
+    if isinstance(x, int) and isinstance(y, int):
+        return y - x
     return Fraction(y) - Fraction(x)
+
+
+def _exact(distance: Distance | int) -> Distance:
+    return distance if isinstance(distance, float) else Fraction(distance)
 
 
 def _text(distance: Distance) -> str:

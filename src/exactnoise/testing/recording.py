@@ -201,11 +201,11 @@ def _reporting_spend(original: Callable[..., None], recorder: Recorder) -> Calla
 
 def _reporting_sample(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
     @functools.wraps(original)
-    def kept(person: Any, codes: Any, n: int, *, rows: int, groups: int | None, **words: Any) -> Any:
+    def kept(person: Any, codes: Any, n: int, *, rows: int, groups: int | None, **options: Any) -> Any:
         recorder.passed(Sampling(rows, groups))
         if recorder.freezes_samples:
-            words = {"words": np.zeros(n, np.uint64)}
-        return original(person, codes, n, rows=rows, groups=groups, **words)
+            options["words"] = np.zeros(n, np.uint64)
+        return original(person, codes, n, rows=rows, groups=groups, **options)
 
     return kept
 
@@ -264,8 +264,8 @@ def _of_selection(mechanism: SelectionMechanism, x: Any, options: Options) -> tu
     table, _ = checked_scores(x, mask)
     lanes, shape = table.lanes, (table.rows, table.candidates)
     values = lanes.values.reshape(shape)
-    values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64 if values.dtype.kind == "b" else "O")
     is_float = values.dtype.kind == "f"
+    values = values.astype(np.float64 if is_float else np.uint64 if values.dtype == np.uint64 else np.int64)
     missing = np.zeros(shape, bool) if lanes.missing is None else lanes.missing.reshape(shape)
     excluded = np.zeros(shape, bool) if table.mask is None else np.broadcast_to(table.mask, shape)
     finite = ~missing & (np.isfinite(values) if is_float else True)

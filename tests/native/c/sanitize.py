@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import compilers
 
-DRIVERS = ["driver.c", "response_driver.c", "selection_driver.c"]
+DRIVERS = ["driver.c", "response_driver.c", "selection_driver.c", "aggregation_driver.c"]
 # Beyond "undefined": what the kernels must not rely on either.
 BOUNDS = "address,undefined,float-cast-overflow,float-divide-by-zero"
 SANITIZERS = {"gcc": [BOUNDS], "clang": [BOUNDS, "memory"]}

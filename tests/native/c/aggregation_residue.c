@@ -1,0 +1,119 @@
+/* What sums, counts and bins leave of the data on the stack: see residue.c. Prints, for each function and instruction set,
+ * how many of the first values or codes are found there. */
+#define _GNU_SOURCE 1
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "counts.h"
+#include "cpu.h"
+#include "sums.h"
+
+enum { STACK = 1 << 17, N = 1200, SPACING = 16, GROUPS = 7, COLUMNS = 5 };
+
+typedef struct {
+    const en_kernels *kernels;
+    en_quantizer quantizer;
+    en_strided x;
+    int64_t codes[N], counts[GROUPS], out[N];
+    uint64_t sums[2 * COLUMNS * GROUPS], squares[2 * GROUPS];
+    double edges[GROUPS];
+} job;
+
+static void *add_sums(void *argument) {
+    job *this = argument;
+    en_add_sums(&this->quantizer, this->kernels, EN_VALUES_FLOAT64, &this->x, NULL, 1, this->counts, this->sums);
+    return NULL;
+}
+
+static void *add_moments(void *argument) {
+    job *this = argument;
+    en_add_moments(&this->quantizer, this->kernels, EN_VALUES_FLOAT64, &this->x, this->codes, GROUPS, this->counts,
+                   this->sums, this->squares);
+    return NULL;
+}
+
+static void *cells(void *argument) {
+    job *this = argument;
+    en_cells(&this->quantizer, this->kernels, EN_VALUES_FLOAT64, &this->x, this->out);
+    return NULL;
+}
+
+static void *bins(void *argument) {
+    job *this = argument;
+    en_bin_values(this->kernels, EN_VALUES_FLOAT64, &this->x, this->edges, GROUPS, this->out);
+    return NULL;
+}
+
+static void *counts(void *argument) {
+    job *this = argument;
+    en_count_codes(EN_CODES_INT64, &this->x, GROUPS, this->counts);
+    return NULL;
+}
+
+static void *rows(void *argument) {
+    job *this = argument;
+    en_add_rows(this->kernels, EN_VALUES_FLOAT64, this->x.start, N * SPACING / 8 / COLUMNS, COLUMNS, -30, NULL, 1,
+                this->sums);
+    return NULL;
+}
+
+static void *keep(void *argument) {
+    job *this = argument;
+    uint64_t copy[N];
+    for (size_t i = 0; i < N; i++)
+        memcpy(&copy[i], en_item(&this->x, i), 8);
+    __asm__ volatile("" : : "r"(copy) : "memory");
+    return NULL;
+}
+
+static void search(const char *name, const char *variant, void *(*function)(void *), job *work) {
+    char *stack = aligned_alloc(4096, STACK);
+    if (stack == NULL)
+        abort();
+    memset(stack, 0, STACK);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
+        pthread_create(&thread, &attributes, function, work) != 0)
+        abort();
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    size_t found = 0;
+    for (size_t i = 0; i < N; i++) {
+        uint64_t q[2];
+        memcpy(&q[0], en_item(&work->x, i), 8);
+        q[1] = (uint64_t)(int64_t)(en_from_bits(q[0]) * 0x1p30); /* as it is counted */
+        found += memmem(stack, STACK, &q[0], 8) != NULL || memmem(stack, STACK, &q[1], 8) != NULL;
+    }
+    printf("%s-%s %zu\n", name, variant, found);
+    free(stack);
+}
+
+int main(void) {
+    static job work;
+    static double data[N * SPACING / 8];
+    const int64_t bound = INT64_C(1) << 30;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        data[i] =
+            (double)(((i + 1) * 2654435761u) % 1000003u) * 0x1p-20 + 54321 * 0x1p-30; /* of the grid, all different */
+    for (size_t i = 0; i < N; i++)
+        work.codes[i] = (int64_t)(i % GROUPS);
+    for (size_t i = 0; i < GROUPS; i++)
+        work.edges[i] = (double)i / GROUPS;
+    work.x = (en_strided){(const char *)data, SPACING, N};
+    en_quantizer_init(&work.quantizer, -30, -bound, bound, NULL);
+    for (size_t v = 0; v < en_variant_count(); v++) {
+        if (en_variant_kernels(v, &work.kernels) != EN_OK)
+            continue;
+        search("sums", en_variant_name(v), add_sums, &work);
+        search("moments", en_variant_name(v), add_moments, &work);
+        search("cells", en_variant_name(v), cells, &work);
+        search("bins", en_variant_name(v), bins, &work);
+        search("counts", en_variant_name(v), counts, &work);
+        search("rows", en_variant_name(v), rows, &work);
+    }
+    search("control", "", keep, &work);
+    return 0;
+}

@@ -3,7 +3,7 @@
     python benchmarks/ambiguous.py [--lanes 10000000]
 
 A lane is declined when the noisy value lies within its window w, in grid units, of a half-integer:
-P = E[min(2w, 1)]. It takes thousands of times as long as the others, and that is not hidden, so P is
+P = E[min(2w, 1)]. It takes hundreds of times as long as the others, and that is not hidden, so P is
 the probability that a release of one value takes visibly longer.
 """
 

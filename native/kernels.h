@@ -115,4 +115,10 @@ extern const en_kernels en_kernels_portable;
 extern const en_kernels en_kernels_avx2;
 extern const en_kernels en_kernels_avx512;
 
+/* The kernel that rounds a plan's noisy values to the grid. */
+static inline en_release_kernel *en_rounding(const en_plan *plan, const en_kernels *kernels) {
+    return plan->family == EN_DISCRETE_LAPLACE || plan->family == EN_TABULATED ? kernels->release_signed_int64
+                                                                               : kernels->release[plan->form];
+}
+
 #endif

@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include "float_env.h"
+#include "settle.h"
 
 /* For the bounds that the elementary functions state; the baseline, since nothing here is a kernel. */
 #define EN_NAME(f) f
@@ -124,8 +125,14 @@ void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int e
     plan->window *= EN_SAFETY * window_factor;
     plan->reach *= EN_SAFETY * window_factor;
     plan->acceptance *= window_factor;
+    plan->shortfall = offset < 0 ? (uint64_t)(-offset * 0x1p64) : 0;
+    plan->doubt = (uint64_t)(EN_SETTLE_DOUBT * (window_factor < 0x1p62 ? window_factor : 0x1p62));
     grid_init(&plan->grid, form, exponent, nan);
     en_float_env_restore(found);
+}
+
+void en_plan_set_shortfall(en_plan *plan, uint64_t shortfall) {
+    plan->shortfall = shortfall;
 }
 
 void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count) {

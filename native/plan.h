@@ -53,9 +53,11 @@ typedef struct {
 typedef struct {
     en_family family;
     en_form form;
-    int exponent;  /* g = 2^exponent */
-    double s;      /* scale / g */
-    double offset; /* EN_DISCRETE_LAPLACE: c - 1/2, see laplace.h */
+    int exponent;       /* g = 2^exponent */
+    double s;           /* scale / g */
+    double offset;      /* EN_DISCRETE_LAPLACE: c - 1/2, see laplace.h */
+    uint64_t shortfall; /* the same: 1/2 - c in units of 2^-64, rounded down */
+    uint64_t doubt;     /* of y in settle.h, in units of 2^-64 */
     double window;
     double reach;
     double inverse_square; /* EN_DISCRETE_GAUSSIAN: 1 / s^2 */
@@ -73,6 +75,9 @@ typedef struct {
  * shrink the windows to see their checks fail. */
 void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent, double nan, double offset,
                   double window_factor);
+
+/* For EN_DISCRETE_LAPLACE: more of 1/2 - c than the double `offset` says. */
+void en_plan_set_shortfall(en_plan *plan, uint64_t shortfall);
 
 /* The table of EN_TABULATED: count <= EN_MOST_THRESHOLDS whole numbers from 0 to 2^50, decreasing. */
 void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count);

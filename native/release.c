@@ -162,9 +162,7 @@ static en_status release_blocks(const en_plan *plan, const en_kernels *kernels, 
     const int is_float32 = plan->form == EN_FLOAT32;
     const size_t width = is_float32 ? sizeof(float) : 8;
     en_noise_kernel *make_noise = kernels->noise[plan->family];
-    en_release_kernel *round_to_grid = plan->family == EN_DISCRETE_LAPLACE || plan->family == EN_TABULATED
-                                           ? kernels->release_signed_int64
-                                           : kernels->release[plan->form];
+    en_release_kernel *round_to_grid = en_rounding(plan, kernels);
 
     for (; start < n; start += EN_BLOCK) {
         size_t lanes = n - start < EN_BLOCK ? n - start : EN_BLOCK;

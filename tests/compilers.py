@@ -53,8 +53,8 @@ def program(sources: Sequence[Path], output: Path, *flags: str, compiler: str = 
 
 @functools.cache
 def core_objects(compiler: str) -> tuple[Path, ...]:
-    """The core's objects, compiled once a test run."""
+    """The core's objects, compiled once a test run, with warnings as errors."""
     directory = Path(tempfile.mkdtemp(prefix="core-"))
     atexit.register(shutil.rmtree, directory)
-    run(compiler, *build_flags(), "-c", *SOURCES, cwd=directory)
+    run(compiler, *build_flags(), *WARNINGS, "-fPIC", "-c", *SOURCES, cwd=directory)
     return tuple(directory / f"{source.stem}.o" for source in SOURCES)

@@ -13,7 +13,7 @@ import oracle_discrete_gaussian
 from gmpy2 import mpfr, mpq
 
 from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, testing
-from exactnoise._native import BLOCK, simd_available
+from exactnoise._native import BLOCK, PENDING, simd_available
 from exactnoise.testing import ambiguous_lanes, release_from_words
 
 Mechanism = Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian
@@ -111,6 +111,32 @@ def _set_aside(mechanism: Mechanism, x: np.ndarray, words: np.ndarray, simd: str
     if not isinstance(mechanism, DiscreteGaussian):
         return []
     lanes: list[int] = ambiguous_lanes(mechanism, x, words, simd=simd).tolist()
+    return lanes
+
+
+def pending_of(mechanism: Mechanism, x: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Every lane as if it had been declined; of a discrete Gaussian, its first proposal."""
+    stored = x.astype("f8") if x.dtype.kind == "f" else x
+    lanes = np.zeros(x.size, PENDING)
+    lanes["index"] = lanes["lane"] = np.arange(x.size)
+    lanes["x"] = stored.view("u8")
+    if isinstance(mechanism, Gaussian):
+        for pair in oracle.gaussian_pairs(x.size, BLOCK):
+            for lane in (pair.cosine_lane, pair.sine_lane):
+                if lane is not None:
+                    lanes["lane"][lane] = pair.cosine_lane
+                    lanes["word"][lane, :2] = words[pair.radius_word], words[pair.angle_word]
+    elif isinstance(mechanism, DiscreteGaussian):
+        assert x.size <= BLOCK
+        half = (x.size + 1) // 2
+        pairs = np.resize(np.arange(half), x.size)
+        lanes["lane"] = pairs
+        for i in range(2):
+            lanes["word"][:, i] = words[i * half + pairs]
+        thirds = words[2 * half + pairs]
+        lanes["word"][:, 2] = np.where(np.arange(x.size) < half, thirds >> np.uint64(32), thirds) << np.uint64(32)
+    else:
+        lanes["word"][:, 0] = words
     return lanes
 
 

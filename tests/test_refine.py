@@ -21,6 +21,7 @@ from support import (
     extension,
     fraction,
     in_steps,
+    pending_of,
     precise,
     random_words,
     real,
@@ -29,7 +30,7 @@ from support import (
 )
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
-from exactnoise._native import BLOCK, PENDING, simd_available
+from exactnoise._native import BLOCK, simd_available
 from exactnoise._refine import (
     discrete_offset,
     fresh_extension,
@@ -166,23 +167,6 @@ def test_a_cell_that_touches_zero_has_no_upper_end(s):
 
 
 # Whole lanes, without the fast path
-
-
-def pending_of(mechanism, x: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Every lane as if it had been declined."""
-    stored = x.astype("f8") if x.dtype.kind == "f" else x
-    lanes = np.zeros(x.size, PENDING)
-    lanes["index"] = lanes["lane"] = np.arange(x.size)
-    lanes["x"] = stored.view("u8")
-    if isinstance(mechanism, Gaussian):
-        for pair in oracle.gaussian_pairs(x.size, BLOCK):
-            for lane in (pair.cosine_lane, pair.sine_lane):
-                if lane is not None:
-                    lanes["lane"][lane] = pair.cosine_lane
-                    lanes["word"][lane, :2] = words[pair.radius_word], words[pair.angle_word]
-    else:
-        lanes["word"][:, 0] = words
-    return lanes
 
 
 def refined(mechanism, x: np.ndarray, words: np.ndarray, extension=extension) -> np.ndarray:
@@ -323,7 +307,8 @@ def test_a_lane_that_needs_many_words(kind, s, depth):
                 y = release_from_words(mechanism, lanes, words, extension=words_asked, simd=simd)
                 assert y[0] == k
                 per_word = 2 if kind is Gaussian else 1
-                assert words_asked.calls == [(0, j) for j in range(per_word * (depth + 1))]
+                # Settling asks for the first ones too.
+                assert list(dict.fromkeys(words_asked.calls)) == [(0, j) for j in range(per_word * (depth + 1))]
             assert expected(mechanism, lanes, words, target.extension(depth, larger=larger))[0] == k
 
 

@@ -1,4 +1,4 @@
-"""Prove the error bounds that negative_log.h and sincos.h claim.
+"""Prove the error bounds that negative_log.h, sincos.h, fixed_point.h and settle.h claim.
 
     python native/proofs/bounds.py [--quick]
 
@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
+import fixed_point
 import gmpy2
 from elementary import coefficients, constants, negative_log, sincos_quarter
 from forward_error import DOWN, UP, ZERO, ErrorMachine, Interval, exact, point
 from gmpy2 import mpfr
+from results import Result
 
 TWO = point(2.0)
 LN4 = Interval(DOWN.const_log2(), UP.const_log2()) * TWO
@@ -29,25 +30,7 @@ ONE = point(1.0)
 SQRT_HALF = 0.7071067811865476  # the double where the reduction starts a new exponent
 LARGEST_MINUS_E = 58
 LARGEST_S = 0.17158
-UNIT = gmpy2.exp2(-53)
 FMA_ORDERS = (True, False)
-
-
-@dataclass(frozen=True)
-class Result:
-    claim: str
-    claimed: mpfr
-    proved: mpfr
-    where: str
-
-    @property
-    def holds(self) -> bool:
-        return bool(self.proved <= self.claimed)
-
-    def __str__(self) -> str:
-        verdict = "proved" if self.holds else "NOT PROVED"
-        claimed, proved = (float(UP.div(value, UNIT)) for value in (self.claimed, self.proved))
-        return f"{self.claim:26} claimed {claimed:.5f}, proved {proved:.5f} * 2^-53 at {self.where}: {verdict}"
 
 
 class Largest:
@@ -262,7 +245,10 @@ def prove(defined: Mapping[str, float], *, quick: bool) -> list[Result]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer pieces")
-    results = prove(constants(), quick=parser.parse_args().quick)
+    results = [
+        *prove(constants(), quick=parser.parse_args().quick),
+        *fixed_point.prove(fixed_point.constants()),
+    ]
     for result in results:
         print(result)
     return 0 if all(result.holds for result in results) else 1

@@ -130,9 +130,9 @@ def test_moments_are_exact_about_the_middle():
     statistic.add(x)
     grid = statistic._grid
     steps = [quantised(value, grid, Fraction(0)) for value in x.tolist()]
-    counts, sums, squares = statistic._deviations(statistic._tally)
+    sums, squares = statistic._deviations(statistic._tally)
     deviations = [2 * step - grid.low - grid.high for step in steps]
-    assert (counts, sums, squares) == ([300], [sum(deviations)], [sum(d * d for d in deviations)])
+    assert (sums.ints(), squares.ints()) == ([sum(deviations)], [sum(d * d for d in deviations)])
 
 
 def test_groups_partition_the_total():

@@ -438,10 +438,10 @@ def test_wrong_columns(keys, by, message):
 
 
 def test_wrong_lengths():
-    with pytest.raises(ValueError, match=r"^by must have x's length: 3 rows, not 2$"):
+    with pytest.raises(ValueError, match=r"^by must have the length of the other columns: 3 rows, not 2$"):
         declared([1]).codes([1, 2], 3)
     groups = declared(([1], ["a"]))
-    with pytest.raises(ValueError, match=r"^by\[1\] must have x's length: 2 rows, not 1$"):
+    with pytest.raises(ValueError, match=r"^by\[1\] must have the length of the other columns: 2 rows, not 1$"):
         groups.codes(([1, 2], ["a"]), 2)
     for by, got in ((([1],), "1 columns"), (np.array([1]), "ndarray"), (([1], [2], [3]), "3 columns")):
         with pytest.raises(ValueError, match=f"^by must be a tuple of 2 columns, as keys were declared; got {got}$"):

@@ -26,9 +26,8 @@ def released(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[
     made: list[Any] = []
     calls = recorded(lambda _: made.append(function(*args, **options)), None)
     for call in calls:
-        steps = (call.output * Fraction(call.mechanism.granularity)).ravel().tolist()
-        for noisy, exact in zip(steps, call.inputs.ravel().tolist(), strict=True):
-            assert abs(Fraction(noisy) - Fraction(exact)) <= Fraction(call.mechanism.half_width(SURE))
+        for noisy, exact in zip(call.output.fractions(), call.inputs.ravel().tolist(), strict=True):
+            assert abs(noisy - Fraction(exact)) <= Fraction(call.mechanism.half_width(SURE))
     return made[0], calls
 
 

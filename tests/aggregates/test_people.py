@@ -247,7 +247,7 @@ def test_hostile_ids():
 def test_wrong_ids():
     with pytest.raises(TypeError, match=r"^person must be one column of integers, .*; got dtype float64"):
         kept(np.array([1.0]), None, 1, rows=1, groups=None)
-    with pytest.raises(ValueError, match=r"^person must have x's length: 3 rows, not 2$"):
+    with pytest.raises(ValueError, match=r"^person must have the length of the other columns: 3 rows, not 2$"):
         kept([1, 2], None, 3, rows=1, groups=None)
 
 

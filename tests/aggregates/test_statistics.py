@@ -124,9 +124,9 @@ def test_histograms_of_several_axes():
         ({"edges": [0, 1], "categories": [1]}, "one axis"),
         ({"edges": [0, 1], "other": 1}, "other"),
         ({"edges": ([0, 1], [0, 1])}, "tuple of 2 columns"),
-        ({"edges": ([0, 1], None)}, "each axis"),
+        ({"edges": ([0, 1], None)}, "axis 1 needs"),
         ({"edges": [0, 1], "nonnegative": 1}, "nonnegative"),
-        ({"categories": []}, "keys"),
+        ({"categories": []}, "categories"),
     ],
 )
 def test_bad_bins_are_refused(wrong, message):

@@ -112,7 +112,24 @@ def test_in_refinement(mechanism, place, times, workers, monkeypatch):
 @BY_WORKERS
 @BY_PLACE
 @BY_KIND
+def test_in_fixed_point(mechanism, place, workers, monkeypatch):
+    monkeypatch.setattr(_engine, "_PENDING", _native.BLOCK)
+    x, out = arrays(place, mechanism)
+    exception = KeyboardInterrupt()
+    monkeypatch.setattr(_engine, "settle", Raising(_engine.settle, exception, 2))
+    assert_stopped(mechanism, x, out, exception, workers)
+
+
+def settle_nothing(plan, pending, out, extension):
+    """Leaves all declined lanes to refinement."""
+    return pending.size
+
+
+@BY_WORKERS
+@BY_PLACE
+@BY_KIND
 def test_within_a_list_of_declined_lanes(mechanism, place, workers, monkeypatch):
+    monkeypatch.setattr(_engine, "settle", settle_nothing)
     original = _engine.refine
     exception = RuntimeError("stop")
 
@@ -130,6 +147,7 @@ class StoppingPlan:
 
     def __init__(self, plan, exception, times, *, after):
         self.form, self.family, self.word_count = plan.form, plan.family, plan.word_count
+        self.settle, self.extension_count = plan.settle, plan.extension_count
         self.run = Raising(plan.release, exception, times)
         self.after = after
 
@@ -200,6 +218,7 @@ def test_entropy_ends_in_the_middle(mechanism, place, workers, monkeypatch):
     """Extension words come from the system, which may fail."""
     from exactnoise._refine import words
 
+    monkeypatch.setattr(_engine, "settle", settle_nothing)
     x, out = arrays(place, mechanism)
     exception = EntropyError("no bytes")
     monkeypatch.setattr(words, "fill_entropy", Raising(words.fill_entropy, exception, 1))
@@ -239,7 +258,7 @@ def test_while_x_is_copied(monkeypatch):
 @BY_WORKERS
 @pytest.mark.parametrize("place", ["direct", "direct in place", "staged in place"])
 @BY_KIND
-def test_declined_lanes_hold_zero_until_they_are_refined(mechanism, place, workers, monkeypatch):
+def test_declined_lanes_hold_zero_until_they_are_decided(mechanism, place, workers, monkeypatch):
     x, out = arrays(place, mechanism)
     original_range, original = _engine.release_range, _engine.refine
     local = threading.local()
@@ -249,12 +268,20 @@ def test_declined_lanes_hold_zero_until_they_are_refined(mechanism, place, worke
         local.out = out
         return original_range(plan, ideal, x, out, *args, **kwargs)
 
-    def refine(ideal, form, pending, extension):
+    def look(pending):
         held = local.out[pending["index"]]
         seen.append((pending.size, np.count_nonzero(held), np.count_nonzero(np.signbit(held))))
+
+    def settle(plan, pending, out, extension):
+        look(pending)
+        return settle_nothing(plan, pending, out, extension)
+
+    def refine(ideal, form, pending, extension):
+        look(pending)
         return original(ideal, form, pending, extension)
 
     monkeypatch.setattr(_engine, "release_range", release_range)
+    monkeypatch.setattr(_engine, "settle", settle)
     monkeypatch.setattr(_engine, "refine", refine)
     mechanism.release(x, budget=None, out=out, workers=workers)
     assert sum(size for size, _, _ in seen) > 5  # of about 40: fewer have a probability below 1e-10

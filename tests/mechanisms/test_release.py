@@ -64,6 +64,7 @@ class RecordedPlan:
     def __init__(self, plan, log):
         self.plan, self.log = plan, log
         self.form, self.family, self.word_count = plan.form, plan.family, plan.word_count
+        self.settle, self.extension_count = plan.settle, plan.extension_count
 
     def release(self, *args, **kwargs):
         self.log.append("kernel")

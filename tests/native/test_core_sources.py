@@ -47,15 +47,9 @@ ALLOWED_HEADERS = {
 
 @pytest.fixture(scope="module", params=compilers.COMPILERS)
 def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The core's objects linked into one, compiled as the wheel's are and with warnings as errors."""
-    directory = tmp_path_factory.mktemp(request.param)
-    objects = []
-    for source in compilers.SOURCES:
-        objects.append(directory / f"{source.stem}.o")
-        flags = [*compilers.build_flags(), *compilers.WARNINGS, "-fPIC"]
-        compilers.run(request.param, *flags, "-c", source, "-o", objects[-1])
-    core = directory / "core.o"
-    compilers.run("ld", "-r", *objects, "-o", core)
+    """The core's objects linked into one."""
+    core = tmp_path_factory.mktemp(request.param) / "core.o"
+    compilers.run("ld", "-r", *compilers.core_objects(request.param), "-o", core)
     return core
 
 

@@ -25,5 +25,5 @@ def test_the_stack_is_wiped(compiler: str, tmp_path: Path) -> None:
     assert control["key"] == 8
     assert control["words"] > 100
     assert control["data"] > 100
-    assert len(found) == 4 * len(simd_available())
+    assert len(found) == 6 * len(simd_available())
     assert found == {name: {"key": 0, "words": 0, "data": 0} for name in found}

@@ -153,9 +153,15 @@ def test_masks(kind, dtype, candidates):
         assert_exact(mechanism, scores, words, common)
 
 
+EQUAL_WORDS = [0, ONES, 1 << 13, ONES - (1 << 13), 2**63, 0x12345 << 40]
+
+
 @kinds
-@pytest.mark.parametrize("word", [0, ONES, 1 << 13, ONES - (1 << 13), 2**63, 0x12345 << 40])
-@pytest.mark.parametrize("candidates", [1, 2, 9, 700])
+@pytest.mark.parametrize(
+    ("candidates", "word"),
+    [(candidates, word) for candidates in (1, 2, 9) for word in EQUAL_WORDS]
+    + [pytest.param(700, word, marks=[pytest.mark.slow] if word in EQUAL_WORDS[2:] else []) for word in EQUAL_WORDS],
+)
 def test_equal_words_are_decided_by_their_extensions(kind, word, candidates):
     words = np.full(2 * candidates, word, np.uint64)
     mechanism = with_scale(kind, 1.0)

@@ -1,4 +1,4 @@
-# Releases of x + noise: native/release.h.
+# Releases of x + noise: native/release.h and native/settle.h.
 
 PENDING_BYTES = sizeof(c.en_pending)
 SAMPLES_PER_KEY = c.EN_SAMPLES_PER_KEY
@@ -21,7 +21,7 @@ cdef class Plan:
     cdef readonly str family, form, simd
 
     def __cinit__(self, str family, str form, double s, int exponent, double nan, double offset, str simd,
-                  double window_factor=1.0, thresholds=()):
+                  double window_factor=1.0, thresholds=(), uint64_t shortfall=0):
         cdef double table[c.EN_MOST_THRESHOLDS]
         cdef Py_ssize_t k
         if not 2.0**-30 <= s <= 2.0**36:  # also what is left of it in a hostile floating-point environment
@@ -29,6 +29,8 @@ cdef class Plan:
         self._kernels = kernels_named(simd)
         self.family, self.form, self.simd = family, form, simd
         c.en_plan_init(&self._plan, FAMILIES[family], FORMS[form], s, exponent, nan, offset, window_factor)
+        if shortfall:
+            c.en_plan_set_shortfall(&self._plan, shortfall)
         if len(thresholds) > c.EN_MOST_THRESHOLDS:
             raise ValueError(f"there is room for {<int>c.EN_MOST_THRESHOLDS} thresholds, got {len(thresholds)}")
         for k in range(len(thresholds)):
@@ -82,6 +84,37 @@ cdef class Plan:
                                   start, n, &lanes, &done)
         raise_for_status(status)
         return done, lanes.count
+
+    @property
+    def extension_count(self):
+        """How many words `settle` takes for a lane: one a cell, none for a family whose lanes it leaves open."""
+        return c.en_extension_count(self._plan.family)
+
+    def settle(self, pending, out, extension=None):
+        """Decides declined lanes in fixed point and writes their values to out: see native/settle.h.
+
+        `extension` has extension_count words a lane. Those still open move to the front of `pending`; returns how many.
+        """
+        cdef Buffer pending_buffer = Buffer(pending, PyBUF_WRITABLE)
+        cdef Buffer out_buffer = Buffer(out, PyBUF_WRITABLE)
+        cdef Buffer words
+        cdef const uint64_t *further = NULL
+        cdef c.en_pending *lanes = <c.en_pending *>pending_buffer.bytes
+        cdef size_t count = pending_buffer.size // sizeof(c.en_pending)
+        cdef size_t width = 4 if self._plan.form == c.EN_FLOAT32 else 8
+        cdef size_t i
+
+        for i in range(count):
+            if not 0 <= lanes[i].index < <int64_t>(out_buffer.size // width):
+                raise ValueError("a lane's index is not one of out's")
+        if extension is not None:
+            words = Buffer(extension, PyBUF_SIMPLE)
+            if words.size != 8 * count * c.en_extension_count(self._plan.family):
+                raise ValueError("extension must hold extension_count words a lane")
+            further = <const uint64_t *>words.bytes
+        with nogil:
+            count = c.en_settle(&self._plan, self._kernels, lanes, count, further, out_buffer.bytes)
+        return count
 
     def release_one(self, x):
         """Releases one number with words from the operating system: the value, or the words of a lane to refine."""

@@ -47,6 +47,7 @@ cdef extern from "plan.h" nogil:
 
     void en_plan_init(en_plan *plan, en_family family, en_form form, double s, int exponent,
                       double nan, double offset, double window_factor)
+    void en_plan_set_shortfall(en_plan *plan, uint64_t shortfall)
     void en_plan_set_thresholds(en_plan *plan, const double *threshold, size_t count)
 
 
@@ -110,6 +111,12 @@ cdef extern from "release.h" nogil:
     en_status en_release(const en_plan *plan, const en_kernels *kernels, en_randomness randomness,
                          const void *x, void *out, size_t start, size_t n,
                          en_pending_list *pending, size_t *done)
+
+
+cdef extern from "settle.h" nogil:
+    size_t en_extension_count(en_family family)
+    size_t en_settle(const en_plan *plan, const en_kernels *kernels, en_pending *lanes, size_t count,
+                     const uint64_t *extension, void *out)
 
 
 cdef extern from "clip.h" nogil:

@@ -1,9 +1,10 @@
+from array import array
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
-Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[Any]
+Buffer: TypeAlias = bytes | bytearray | memoryview | array[int] | npt.NDArray[Any]
 
 Form: TypeAlias = Literal["float64", "float32", "int64-float64", "int64"]
 
@@ -38,10 +39,14 @@ class Plan:
         simd: str,
         window_factor: float = 1.0,
         thresholds: Sequence[float] = (),
+        shortfall: int = 0,
     ) -> Plan: ...
     @property
     def window(self) -> tuple[float, float]: ...
+    @property
+    def extension_count(self) -> int: ...
     def word_count(self, n: int) -> int: ...
+    def settle(self, pending: Buffer, out: Buffer, extension: Buffer | None = None) -> int: ...
     def release(
         self,
         x: Buffer,

@@ -8,7 +8,8 @@ from exactnoise._refine.calibration import (
     gaussian_sigma,
 )
 from exactnoise._refine.discrete_gaussian import discrete_gaussian_tail, discrete_gaussian_thresholds
-from exactnoise._refine.noise import discrete_offset
+from exactnoise._refine.noise import discrete_offset, discrete_shortfall
+from exactnoise._refine.settle import settle
 from exactnoise._refine.words import Extension, fresh_extension
 
 __all__ = [
@@ -21,9 +22,11 @@ __all__ = [
     "discrete_gaussian_tail",
     "discrete_gaussian_thresholds",
     "discrete_offset",
+    "discrete_shortfall",
     "fresh_extension",
     "gaussian_epsilon",
     "gaussian_sigma",
     "grid_value",
     "refine",
+    "settle",
 ]

@@ -1,4 +1,4 @@
-"""Lanes that the kernels declined: the exact rounding of x + Z to the grid.
+"""Lanes that the kernels declined and fixed point left open: the exact rounding of x + Z to the grid.
 
 Refinement gets a lane's random words, which fix the first bits of its uniform variables, and computes an enclosure of
 (x + Z) / g with directed rounding. As long as the enclosure holds a boundary between two integers, 64 fresh bits are

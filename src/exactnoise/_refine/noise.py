@@ -8,7 +8,7 @@ from functools import lru_cache
 from exactnoise._refine.directed import FIRST_PRECISION, Directed, Interval, Mpfr, directed, exact, exact_double, gmpy2
 from exactnoise._refine.words import Cell
 
-__all__ = ["DiscreteLaplaceNoise", "GaussianNoise", "LaplaceNoise", "Noise", "discrete_offset"]
+__all__ = ["DiscreteLaplaceNoise", "GaussianNoise", "LaplaceNoise", "Noise", "discrete_offset", "discrete_shortfall"]
 
 
 class LaplaceNoise:
@@ -97,4 +97,15 @@ def discrete_offset(s: float) -> float:
         low, high = (nearest.plus(end) for end in _offset(exact_double(s), directed(precision)))
         if low == high:
             return float(low)
+    raise AssertionError("unreachable: the precisions do not end")
+
+
+def discrete_shortfall(s: float) -> int:
+    """1/2 - c in units of 2^-64, rounded down: the same for native/settle.h."""
+    for precision in itertools.count(FIRST_PRECISION, 64):
+        at = directed(precision)
+        ends = at.negated(_offset(exact_double(s), at))
+        low, high = (int(at.down.floor(at.down.mul_2exp(end, 64))) for end in ends)
+        if low == high:
+            return low
     raise AssertionError("unreachable: the precisions do not end")

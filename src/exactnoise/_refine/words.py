@@ -14,8 +14,8 @@ from exactnoise._refine.directed import Interval, exact
 
 __all__ = ["Cell", "Extension", "fresh_extension"]
 
-#: The j-th additional 64-bit word of a lane. One lane's words are asked for in order, and the two samples of a Gaussian
-#: pair share them.
+#: The j-th additional 64-bit word of a lane. One lane's words are asked for from the first on, some of them again, and
+#: the two samples of a Gaussian pair share them.
 Extension = Callable[[int, int], int]
 
 

@@ -70,6 +70,8 @@ class Bounds:
             return self.lower
         if isinstance(nan, str) and nan == "drop":
             return None
+        if isinstance(nan, str) and not any(character.isdigit() for character in nan):
+            raise ValueError(f"nan must be a value within the bounds, or 'drop' to leave such rows out, got {nan!r}")
         value = exact(nan, "nan", signed=True)
         if not self.lower <= value <= self.upper:
             raise ValueError(

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from exactnoise._native import count_codes
+from exactnoise.aggregates.chunks import Chunk, Tally
 from exactnoise.aggregates.estimate import Additive, Estimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Statistic, Tally, release_once
-from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.aggregates.statistic import Statistic, release_once
+from exactnoise.aggregates.terms import ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["CellCounts", "Count", "count"]
@@ -37,7 +38,7 @@ class CellCounts(Statistic):
 
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         (mechanism,) = noise.mechanisms
-        counts = noisy(mechanism, Wide.from_counts(tally.counts), whole=True)
+        counts = noisy(mechanism, Wide.from_int64(tally.counts), whole=True)
         return Additive(mechanism, counts, least=0.0, clamp=self._nonnegative)
 
 
@@ -59,8 +60,7 @@ class Count(CellCounts):
         self._masked = masked
 
     def definition(self) -> dict[str, Any]:
-        keys = None if self._groups is None else self._groups.keys
-        return {"keys": keys, "masked": self._masked, "nonnegative": self._nonnegative}
+        return {**super().definition(), "masked": self._masked, "nonnegative": self._nonnegative}
 
     def add(self, mask: Any = None, *, n: int | None = None, by: Any = None, workers: int = 1) -> None:
         """Add rows.
@@ -83,7 +83,7 @@ class Count(CellCounts):
         """
         if self._masked != (mask is not None):
             raise TypeError("a masked count takes a mask with every chunk, and no other count takes one")
-        _check_size(n)
+        _check_size(n, mask)
         self._add_rows((mask, n), ("mask", "n"), by, workers)
 
     def _read(
@@ -99,8 +99,11 @@ class Count(CellCounts):
         other = by if by is not None else person
         if n is None and other is None:
             raise TypeError("count needs mask, by, person or n: something that tells how many rows there are")
-        rows = int(n) if n is not None else len(other[0] if isinstance(other, tuple) else other)
-        return Chunk((), self._codes(by, person, rows, terms), rows)
+        codes = self._codes(by, person, None if n is None else int(n), terms)
+        if codes is None:
+            assert n is not None
+            return Chunk((), None, int(n))
+        return Chunk((), codes, codes.size)
 
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
         counts = np.zeros(self.groups, np.int64)
@@ -171,12 +174,15 @@ def count(
     >>> r.keys, r.value.dtype, r.mechanism
     (('a', 'b', 'c'), dtype('int64'), DiscreteLaplace(sensitivity=1, epsilon=1))
     """
+    check_names("count", terms)
     statistic = Count(keys=keys, masked=mask is not None, nonnegative=nonnegative)
-    _check_size(n)
+    _check_size(n, mask)
     return release_once(statistic, (mask, n), ("mask", "n"), by=by, person=person, workers=workers, terms=terms)
 
 
-def _check_size(n: object) -> None:
+def _check_size(n: object, mask: object) -> None:
+    if n is not None and mask is not None:
+        raise TypeError("n is for counts without a mask: a mask tells how many rows there are")
     if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer, type(None))):
         raise TypeError(f"n must be a whole number, how many rows there are, got {n!r}")
     if n is not None and not 0 <= n < 2**62:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from exactnoise.mechanisms._wide import Wide
 from exactnoise.mechanisms.base import AdditiveMechanism
+from exactnoise.mechanisms.selection import SelectionMechanism
 
 __all__ = ["Additive", "Estimate", "MeanEstimate", "Selected", "VarianceEstimate", "noisy"]
 
@@ -19,14 +19,10 @@ Doubles = npt.NDArray[np.float64]
 Interval = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
-def noisy(mechanism: AdditiveMechanism, totals: Wide, *, whole: bool, workers: int = 1) -> npt.NDArray[Any]:
+def noisy(mechanism: AdditiveMechanism, totals: Wide, *, whole: bool) -> npt.NDArray[Any]:
     """Totals with noise: int64 where they are whole numbers and the grid's step is 1, else float64."""
-    steps = mechanism.release_wide(totals, workers=workers)
-    if whole and mechanism.granularity == 1:
-        return steps
-    with np.errstate(over="ignore"):
-        values = np.ldexp(steps.astype(np.float64), mechanism._exponent)
-    return np.clip(values, -sys.float_info.max, sys.float_info.max)
+    released = mechanism.release_wide(totals)
+    return released.int64() if whole and mechanism.granularity == 1 else released.floats()
 
 
 class Estimate(ABC):
@@ -190,9 +186,22 @@ class VarianceEstimate(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Selected(Estimate):
-    """Selected candidates, whose error is one of rank and not of value."""
+    """Selected candidates, whose error is one of rank and not of value.
+
+    Attributes
+    ----------
+    selected : ndarray of float64
+    mechanisms : tuple of SelectionMechanism
+        That of each level.
+    scores_a_row : tuple of int
+        By how much a score moves for each row more below its candidate.
+    candidates : int
+    """
 
     selected: Doubles
+    mechanisms: tuple[SelectionMechanism, ...]
+    scores_a_row: tuple[int, ...]
+    candidates: int
 
     def value(self) -> Doubles:
         return self.selected
@@ -201,9 +210,12 @@ class Selected(Estimate):
         return None
 
     def interval(self, alpha: float) -> Interval:
-        raise TypeError(
-            "a quantile's error is one of rank: release.mechanism.half_width(alpha, candidates=..) says by how much "
-            "its score can be below the best one"
+        raise TypeError("a quantile's error is one of rank, not of value: release.rank_error(alpha) tells it, in rows")
+
+    def rank_error(self, alpha: float) -> float:
+        return max(
+            mechanism.half_width(alpha, candidates=self.candidates) / row
+            for mechanism, row in zip(self.mechanisms, self.scores_a_row, strict=True)
         )
 
 

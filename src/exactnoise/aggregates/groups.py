@@ -51,7 +51,7 @@ class Groups:
     def __len__(self) -> int:
         return math.prod(map(len, self.columns))
 
-    def codes(self, by: Any, n: int) -> Integers:
+    def codes(self, by: Any, n: int | None = None, name: str = "by") -> Integers:
         """The code of each row's group: its place in `keys`.
 
         Parameters
@@ -62,8 +62,10 @@ class Groups:
             (datetime64[D], Arrow's date32 and date64) dates, times without a zone times. Categories and dictionaries
             are what they stand for. Lists and columns of Python objects are matched object by object, by the same rule:
             True and 1.0 are not the integer 1.
-        n : int
-            How many rows there are.
+        n : int, optional
+            How many rows there are; else the first column tells.
+        name : str
+            What the column is called in messages.
 
         Returns
         -------
@@ -79,13 +81,16 @@ class Groups:
             A column has another length than n, or there are more or fewer columns than declared.
         """
         if len(self.columns) == 1:
-            return _sized(mapped(by, "by", self._matchers[0]), "by", n)
+            return _sized(mapped(by, name, self._matchers[0]), name, n)
         if not isinstance(by, (tuple, list)) or len(by) != len(self.columns):
             got = f"{len(by)} columns" if isinstance(by, (tuple, list)) else type(by).__name__
-            raise ValueError(f"by must be a tuple of {len(self.columns)} columns, as keys were declared; got {got}")
-        codes, outside = np.zeros(n, np.int64), np.zeros(n, np.bool_)
+            raise ValueError(f"{name} must be a tuple of {len(self.columns)} columns, as keys were declared; got {got}")
+        codes, outside = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         for i, (column, matcher) in enumerate(zip(by, self._matchers, strict=True)):
-            place = _sized(mapped(column, f"by[{i}]", matcher), f"by[{i}]", n)
+            place = _sized(mapped(column, f"{name}[{i}]", matcher), f"{name}[{i}]", n)
+            if i == 0:
+                n = place.size
+                codes, outside = np.zeros(n, np.int64), np.zeros(n, np.bool_)
             count = len(matcher.keys)
             for rows, block in blocks(place):
                 outside[rows] |= block.view(np.uint64) >= np.uint64(count)
@@ -113,7 +118,7 @@ class Groups:
         return f"declared({columns[0]})" if len(columns) == 1 else f"declared(({', '.join(columns)}))"
 
 
-def declared(keys: Any) -> Groups:
+def declared(keys: Any, name: str = "keys") -> Groups:
     """Declare the groups of a statistic.
 
     Parameters
@@ -122,6 +127,9 @@ def declared(keys: Any) -> Groups:
         The keys of one column, or a tuple with those of several. They are published, all of them and in this order, so
         they must not come from the data. Integers of 64 bits, booleans, texts, dates or times without a zone; of one
         kind a column; each once. Of something with `categories` it is those.
+
+    name : str
+        What they are called in messages.
 
     Returns
     -------
@@ -138,18 +146,18 @@ def declared(keys: Any) -> Groups:
     if isinstance(keys, Groups):
         return keys
     if isinstance(keys, tuple) and any(map(_is_column, keys)):
-        columns = [checked(column, f"keys[{i}]") for i, column in enumerate(keys)]
+        columns = [checked(column, f"{name}[{i}]") for i, column in enumerate(keys)]
     else:
-        columns = [checked(keys, "keys")]
+        columns = [checked(keys, name)]
     if math.prod(map(len, columns)) > MOST:
         got = " x ".join(str(len(column)) for column in columns)
-        raise ValueError(f"keys must be at most 2**31, all combinations counted; got {got}")
+        raise ValueError(f"{name} must be at most 2**31, all combinations counted; got {got}")
     return Groups(tuple(columns))
 
 
-def _sized(codes: Integers, name: str, n: int) -> Integers:
-    if codes.size != n:
-        raise ValueError(f"{name} must have x's length: {n} rows, not {codes.size}")
+def _sized(codes: Integers, name: str, n: int | None) -> Integers:
+    if n is not None and codes.size != n:
+        raise ValueError(f"{name} must have the length of the other columns: {n} rows, not {codes.size}")
     return codes
 
 

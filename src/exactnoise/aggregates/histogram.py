@@ -14,16 +14,17 @@ import numpy.typing as npt
 from exactnoise import _native
 from exactnoise._native import bin_values, count_codes
 from exactnoise.accounting.amount import exact, shown
+from exactnoise.aggregates.chunks import Chunk, Tally, as_floats, column
 from exactnoise.aggregates.counts import CellCounts
 from exactnoise.aggregates.groups import declared
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Tally, as_floats, column, release_once
-from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.aggregates.statistic import release_once
+from exactnoise.aggregates.terms import ReleaseTerms, Terms, check_names
 
 __all__ = ["Histogram", "histogram"]
 
-_MOST_CELLS = 2**31
+_MOST_CELLS = 2**28
 _LARGEST_EDGE = 10**308
 
 Codes = npt.NDArray[np.int64]
@@ -54,9 +55,11 @@ class Histogram(CellCounts):
             raise TypeError(f"other must be True, for a bin of all remaining values, or False, got {other!r}")
         self._axes = _declared_axes(edges, categories)
         self._other = other
+        if other and any("other" in axis.labels for axis in self._axes):
+            raise ValueError("other=True adds a bin 'other', and a category has that name: rename it")
         self._lengths = tuple(len(axis.labels) + other for axis in self._axes)
         if self.groups * self.cells > _MOST_CELLS:
-            raise ValueError(f"a histogram has at most 2**31 cells, got {self.groups * self.cells}")
+            raise ValueError(f"a histogram has at most 2**28 cells, got {self.groups * self.cells}")
 
     @property
     def cells(self) -> int:
@@ -64,9 +67,8 @@ class Histogram(CellCounts):
         return math.prod(self._lengths)
 
     def definition(self) -> dict[str, Any]:
-        keys = None if self._groups is None else self._groups.keys
         bins = tuple(axis.labels for axis in self._axes)
-        return {"bins": bins, "other": self._other, "keys": keys, "nonnegative": self._nonnegative}
+        return {**super().definition(), "bins": bins, "other": self._other, "nonnegative": self._nonnegative}
 
     def add(self, x: Any, *, by: Any = None, workers: int = 1) -> None:
         """Add the values of some rows.
@@ -91,27 +93,26 @@ class Histogram(CellCounts):
     def _columns(self, x: Any) -> tuple[Any, ...]:
         columns = x if len(self._axes) > 1 else (x,)
         if not isinstance(columns, tuple) or len(columns) != len(self._axes):
-            raise TypeError(f"x must be a tuple of {len(self._axes)} columns, one for each axis")
+            raise TypeError(f"x must be a tuple of {len(self._axes)} columns, one for each declared axis")
         return columns
 
     def _read(
         self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
     ) -> Chunk:
         """Settle each row's cell."""
-        size = len(columns[0])
         cells: Codes | None = None
         for axis, values, name, length in zip(self._axes, columns, names, self._lengths, strict=True):
-            if len(values) != size:
-                raise ValueError(f"{name} must have the length of {names[0]}, {size}, got {len(values)}")
             codes = axis.codes(values, name)
-            if self._other:
-                codes = np.where((codes < 0) | (codes >= length - 1), length - 1, codes)
+            if cells is not None and codes.size != cells.size:
+                raise ValueError(f"{name} must have the length of {names[0]}, {cells.size}, got {codes.size}")
+            if self._other:  # as unsigned numbers, negative ones are the largest
+                codes = np.minimum(codes.view(np.uint64), np.uint64(length - 1)).view(np.int64)
             cells = codes if cells is None else _nested(cells, codes, length)
         assert cells is not None
-        groups = self._codes(by, person, size, terms)
+        groups = self._codes(by, person, cells.size, terms)
         if groups is not None:
             cells = _nested(groups, cells, self.cells)
-        return Chunk((), cells, size)
+        return Chunk((), cells, cells.size)
 
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
         assert chunk.codes is not None
@@ -184,6 +185,7 @@ def histogram(
     >>> r.axes, r.mechanism
     ((((0, 10), (10, 20)),), DiscreteLaplace(sensitivity=2, epsilon=1))
     """
+    check_names("histogram", terms)
     statistic = Histogram(edges=edges, categories=categories, other=other, keys=keys, nonnegative=nonnegative)
     columns = statistic._columns(x)
     return release_once(statistic, columns, _names(columns), by=by, person=person, workers=workers, terms=terms)
@@ -243,12 +245,12 @@ class _Edges(_Axis):
 class _Categories(_Axis):
     """Declared categories."""
 
-    def __init__(self, categories: Any) -> None:
-        self._groups = declared(categories)
+    def __init__(self, categories: Any, name: str) -> None:
+        self._groups = declared(categories, name)
         self.labels = self._groups.keys
 
     def codes(self, values: Any, name: str) -> Codes:
-        return self._groups.codes(values, len(values))
+        return self._groups.codes(values, name=name)
 
 
 def _declared_axes(edges: Any, categories: Any) -> tuple[_Axis, ...]:
@@ -256,19 +258,26 @@ def _declared_axes(edges: Any, categories: Any) -> tuple[_Axis, ...]:
         raise TypeError(
             "histogram needs edges=, the bins' edges, or categories=, the values: fixed without looking at x"
         )
-    several = [axes for axes in (edges, categories) if isinstance(axes, tuple) and _is_nested(axes)]
-    if not several:
+    tuples = [axes for axes in (edges, categories) if isinstance(axes, tuple) and _is_nested(axes)]
+    if not tuples:
         if edges is not None and categories is not None:
             raise TypeError("histogram takes edges= or categories= for one axis; for several axes pass tuples of them")
-        return (_Edges(edges, "edges") if edges is not None else _Categories(categories),)
-    length = len(several[0])
-    pairs = list(zip(*(axes if axes is not None else (None,) * length for axes in (edges, categories)), strict=True))
-    if any((edge is None) == (category is None) for edge, category in pairs):
-        raise TypeError("each axis needs edges or categories, and not both: pass None for the other one")
-    return tuple(
-        _Edges(edge, f"edges[{i}]") if edge is not None else _Categories(category)
-        for i, (edge, category) in enumerate(pairs)
-    )
+        return (_Edges(edges, "edges") if edges is not None else _Categories(categories, "categories"),)
+    length = len(tuples[0])
+    all_edges, all_categories = (axes if axes is not None else (None,) * length for axes in (edges, categories))
+    for name, axes in (("edges", all_edges), ("categories", all_categories)):
+        if not (isinstance(axes, tuple) and _is_nested(axes) and len(axes) == length):
+            raise TypeError(
+                f"{name} must be a tuple with a place for each of the {length} axes, None for the other kind"
+            )
+    declared_axes: list[_Axis] = []
+    for i, (edge, category) in enumerate(zip(all_edges, all_categories, strict=True)):
+        if (edge is None) == (category is None):
+            raise TypeError(f"axis {i} needs edges or categories, and not both: pass None for the other one")
+        declared_axes.append(
+            _Edges(edge, f"edges[{i}]") if edge is not None else _Categories(category, f"categories[{i}]")
+        )
+    return tuple(declared_axes)
 
 
 def _is_nested(axes: tuple[Any, ...]) -> bool:

@@ -3,8 +3,8 @@
 The rule. In pure epsilon the noise is Laplace noise, in rho it is Gaussian. With epsilon and delta it is whichever has
 the smaller standard deviation for the statistic's first part: Laplace noise grows with the L1 norm of one unit's
 change, Gaussian noise with the L2 norm, so that Gaussian noise wins where one person is in many groups. Laplace noise
-then costs no delta. ``mechanism=`` overrides the rule. Whole numbers that change by whole numbers get the discrete
-form.
+then costs no delta. ``mechanism=`` overrides the rule. Counts get the discrete form; sums of integers get real
+noise that is rounded to whole numbers, once and exactly.
 
 Several parts of one statistic share the price. In epsilon or rho each part is a mechanism of its own at its share of
 the price (basic composition). With epsilon and delta the parts are one Gaussian mechanism on a vector: let sigma be the

@@ -22,7 +22,7 @@ _WORDS_OF_A_KEY = 1 << 20
 def kept(
     person: Any,
     codes: Integers | None,
-    n: int,
+    n: int | None,
     *,
     rows: int,
     groups: int | None,
@@ -45,8 +45,8 @@ def kept(
     codes : ndarray of int64, shape (n,), or None
         The group of each row. Rows with a negative code, or one from `bins` on, are never kept and take nobody's place.
         None: all rows are of one group.
-    n : int
-        How many rows there are.
+    n : int or None
+        How many rows there are; None: as many as ids.
     rows : int
         At most so many rows of a person in a group.
     groups : int or None
@@ -84,8 +84,8 @@ def kept(
     and Renyi divergences are jointly quasi-convex).
     """
     ids = mapped(person, "person", _People())
-    if ids.size != n:
-        raise ValueError(f"person must have x's length: {n} rows, not {ids.size}")
+    if n is not None and ids.size != n:
+        raise ValueError(f"person must have the length of the other columns: {n} rows, not {ids.size}")
     counted = ids >= 0
     if codes is not None:
         counted &= codes >= 0 if bins is None else codes.view(np.uint64) < np.uint64(bins)
@@ -96,7 +96,7 @@ def kept(
         where = _choice(ids[chosen], None if codes is None else codes[chosen], own, rows, groups if limited else None)
     finally:
         own.fill(0)
-    result = np.zeros(n, np.bool_)
+    result = np.zeros(ids.size, np.bool_)
     result[chosen[where]] = True
     return result
 

@@ -13,12 +13,13 @@ from exactnoise._native import Quantizer, count_codes
 from exactnoise.accounting.amount import Number, exact, shown
 from exactnoise.accounting.fitting import fitted
 from exactnoise.aggregates.bounds import Grid, MissingPolicy
+from exactnoise.aggregates.chunks import Chunk, Tally
 from exactnoise.aggregates.estimate import Estimate, Selected
 from exactnoise.aggregates.noise import Noise
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Tally, release_once
+from exactnoise.aggregates.statistic import release_once
 from exactnoise.aggregates.sums import BoundedStatistic
-from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.aggregates.terms import ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._parameters import checked_power_of_two
 from exactnoise.mechanisms.selection import Exponential
 
@@ -60,7 +61,7 @@ class Quantile(BoundedStatistic):
             )
 
     def definition(self) -> dict[str, Any]:
-        return {**super().definition(), "q": self._q, "granularity": self._grid.step}
+        return {**super().definition(), "q": self._q, "step": self._grid.step}
 
     @property
     def _cells(self) -> int:
@@ -82,20 +83,37 @@ class Quantile(BoundedStatistic):
             count_codes(cells, tally.counts)
         return tally._replace(rows=stop - start)
 
-    def _selections(self, terms: Terms) -> int:
-        """How many selections one unit's rows take part in."""
-        touched = terms.groups if terms.neighbors == "add-remove" else min(2 * terms.groups, self.groups)
-        return len(self._q) * (touched if self._groups is not None else 1)
+    def _touched(self, terms: Terms) -> tuple[int, bool]:
+        """How many selections of a level one unit's rows take part in, and whether what counts is a row that stays.
+
+        With one group, or as many as the unit may have rows in, a replaced row changes a score by b at most. Otherwise
+        it can leave a group and enter another, and change both scores by what an added row does, max(a, b - a); a row
+        that stays in its group changes one score by b, which is not more than both together.
+        """
+        if terms.neighbors == "replace-one" and self.groups > terms.groups:
+            return 2 * terms.groups, False
+        return min(terms.groups, self.groups), terms.neighbors == "replace-one"
 
     def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Exponential]:
         if terms.mechanism is not None:
             raise ValueError("a quantile is selected by the exponential mechanism: leave mechanism= out")
-        times = self._selections(terms)
-        mechanisms = tuple(_mechanism(terms, level, times) for level in self._q)
-        total = mechanisms[0].cost
-        for mechanism in mechanisms[1:]:
-            total = total + mechanism.cost
-        return Noise(mechanisms, (times // len(self._q)) * total)
+        touched, stays = self._touched(terms)
+        shares = [_mechanism(terms, level, touched * len(self._q), stays) for level in self._q]
+        total = shares[0].cost
+        for share in shares[1:]:
+            total = total + share.cost
+        # The same noise, declared for what any one change of data can do to a score.
+        largest = [self._largest_change(terms, level) for level in self._q]
+        mechanisms = tuple(
+            Exponential(sensitivity=change, epsilon=change * _epsilon(share) / share.sensitivity)
+            for change, share in zip(largest, shares, strict=True)
+        )
+        return Noise(mechanisms, touched * total)
+
+    @staticmethod
+    def _largest_change(terms: Terms, level: Fraction) -> int:
+        below, above = level.denominator - level.numerator, level.numerator
+        return terms.rows * (max(below, above) if terms.neighbors == "add-remove" else level.denominator)
 
     def _cell_axes(self) -> tuple[Sequence[Any], ...]:
         return (tuple(float(level) for level in self._q),) if self._several else ()
@@ -107,7 +125,9 @@ class Quantile(BoundedStatistic):
             for mechanism, level in zip(noise.mechanisms, self._q, strict=True)
         ]
         selected = np.stack(columns, axis=-1) + self._grid.low
-        return Selected(np.ldexp(selected.astype(np.float64), self._grid.exponent).ravel())
+        values = np.ldexp(selected.astype(np.float64), self._grid.exponent).ravel()
+        rows = tuple(level.denominator for level in self._q)
+        return Selected(values, noise.mechanisms, rows, self._cells)
 
 
 def quantile(
@@ -153,10 +173,9 @@ def quantile(
     *Guarantee.* Epsilon-differentially private (McSherry & Talwar 2007, "Mechanism Design via Differential Privacy",
     Theorem 6). Values are rounded to the candidates; candidate t scores -|(1 - q) (rows below t) - q (rows above t)|,
     which one row changes by at most max(q, 1 - q) when it is added or removed and by 1 when it is replaced; whole
-    numbers throughout, q = a / b being scored b times. Groups are disjoint, and a unit with rows in k of them takes
-    part in k selections, each of which gets a k-th of the price. With a delta nothing of it is spent. The error is one
-    of rank: how far the scores of the selected and the best candidate can lie apart is what
-    ``release.mechanism.half_width(alpha, candidates=..)`` says.
+    numbers throughout, q = a / b being scored b times. Groups are disjoint, and a unit whose rows can change the scores
+    of k of them takes part in k selections, each of which gets a k-th of the price (a replaced row can leave one group
+    and enter another). With a delta nothing of it is spent. The error is one of rank: `Release.rank_error`.
 
     Examples
     --------
@@ -164,6 +183,7 @@ def quantile(
     >>> abs(r.value - 500) < 200, r.mechanism
     (True, Exponential(sensitivity=1, epsilon=1))
     """
+    check_names("quantile", terms)
     statistic = Quantile(q=q, bounds=bounds, nan=nan, keys=keys, granularity=granularity)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)
 
@@ -198,10 +218,10 @@ def _candidates(bounds: Any, granularity: Number | None) -> Grid:
     return Grid(exponent, low, high)
 
 
-def _mechanism(terms: Terms, level: Fraction, times: int) -> Exponential:
+def _mechanism(terms: Terms, level: Fraction, times: int, stays: bool) -> Exponential:
     """The mechanism of one level, for a part of the price."""
     below, above = level.denominator - level.numerator, level.numerator
-    one_row = max(below, above) if terms.neighbors == "add-remove" else level.denominator
+    one_row = level.denominator if stays else max(below, above)
     sensitivity = one_row * terms.rows
     if "rho" in terms.price:
         family: Any = Exponential
@@ -218,3 +238,8 @@ def _scores(counts: npt.NDArray[np.int64], level: Fraction) -> npt.NDArray[np.in
     up_to = np.cumsum(counts, axis=1)
     below, above = up_to - counts, up_to[:, -1:] - up_to
     return -np.abs((level.denominator - level.numerator) * below - level.numerator * above)
+
+
+def _epsilon(mechanism: Exponential) -> Fraction:
+    assert mechanism.epsilon is not None
+    return mechanism.epsilon

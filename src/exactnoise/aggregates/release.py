@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import text
-from exactnoise.aggregates.estimate import Estimate
+from exactnoise.aggregates.estimate import Estimate, Selected
 from exactnoise.mechanisms._parameters import checked_alpha
 from exactnoise.mechanisms.base import Mechanism
 
@@ -92,25 +92,48 @@ class Release:
         return dict(zip(self.keys, np.asarray(self.value).ravel().tolist(), strict=True))
 
     def columns(self) -> dict[str, Any]:
-        """Return the release as named columns, a row a key: what DataFrame and table constructors take.
+        """Return the release as named columns, a row a cell: what DataFrame and table constructors take.
 
         Returns
         -------
         dict of str to list or ndarray
-            "key" (or "key_0", "key_1", .. where keys are tuples), the statistic's name, and "std_error" where it is
-            known. ``pandas.DataFrame(release.columns())``, ``pyarrow.table(release.columns())`` and
-            ``polars.DataFrame(release.columns())`` give tables.
+            The keys, the statistic's name, and "std_error" where it is known. Keys are a column "key", or "key_0",
+            "key_1", .. where there are several axes, keys of several columns, or bins, which have two: lower and
+            upper. A bin "other" is None there, unless the others are texts. ``pandas.DataFrame(release.columns())``,
+            ``pyarrow.table(release.columns())`` and ``polars.DataFrame(release.columns())`` give tables.
         """
-        columns: dict[str, Any] = {}
-        keys = self.keys
-        if keys is not None:
-            parts = [_flat(key) for key in keys]
-            names = ["key"] if len(parts[0]) == 1 else [f"key_{i}" for i in range(len(parts[0]))]
-            columns.update((name, [part[i] for part in parts]) for i, name in enumerate(names))
+        labels = [_columns_of(axis) for axis in self.axes]
+        places = np.indices(tuple(len(axis) for axis in self.axes)).reshape(len(self.axes), -1).tolist()
+        keys = [[column[i] for i in place] for axis, place in zip(labels, places, strict=True) for column in axis]
+        names = ["key"] if len(keys) == 1 else [f"key_{i}" for i in range(len(keys))]
+        columns: dict[str, Any] = dict(zip(names, keys, strict=True))
         columns[self.statistic] = np.asarray(self.value).ravel()
         if self.std_error is not None:
             columns["std_error"] = np.broadcast_to(self.std_error, np.shape(self.value)).ravel()
         return columns
+
+    def rank_error(self, alpha: float = 0.05) -> float:
+        """Return how many rows a quantile may be off, at most, with probability at least 1 - alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1; 0.05 means 95 %. It is about each cell by itself.
+
+        Returns
+        -------
+        float
+            So many rows more or fewer than a share q of them may lie below the released value, beyond what the best
+            candidate has; the largest of several q.
+
+        Raises
+        ------
+        TypeError
+            The statistic is no quantile.
+        """
+        if not isinstance(self._estimate, Selected):
+            raise TypeError(f"rank_error is for quantiles: a {self.statistic} has interval() and std_error")
+        return self._estimate.rank_error(checked_alpha(alpha))
 
     def metadata(self) -> dict[str, Any]:
         """Return how the release was made, in JSON's types: everything that a reader needs to judge it.
@@ -118,8 +141,10 @@ class Release:
         Returns
         -------
         dict
-            statistic, mechanism, scale, granularity, sensitivity, epsilon, delta, rho, neighbors, unit, contribution
-            bounds, bounds and the number of cells; amounts as exact text.
+            statistic, mechanism, scale, granularity, sensitivity (lists, one for each noisy part), epsilon, delta, rho,
+            neighbors, unit, contribution bounds and whether they were enforced, the statistic's own parameters and the
+            number of cells; amounts as exact text. Scales are those of the noisy parts: of the sum whose quotient a
+            mean is, of n^2 times a variance of public size.
         """
         mechanisms = self.mechanism if isinstance(self.mechanism, tuple) else (self.mechanism,)
         cost = {name: getattr(self.cost, name) for name in ("epsilon", "delta", "rho")}
@@ -128,6 +153,9 @@ class Release:
             "mechanism": [repr(mechanism) for mechanism in mechanisms],
             "scale": [mechanism.scale for mechanism in mechanisms if hasattr(mechanism, "scale")],
             "granularity": [mechanism.granularity for mechanism in mechanisms if hasattr(mechanism, "granularity")],
+            "sensitivity": [
+                text(mechanism.sensitivity) for mechanism in mechanisms if hasattr(mechanism, "sensitivity")
+            ],
             **{name: None if amount is None else text(amount) for name, amount in cost.items()},
             **self._facts,
             "cells": int(np.size(self.value)),
@@ -142,6 +170,11 @@ class Release:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = np.asarray(self.value, dtype)
         return array.copy() if copy and array is self.value else array
+
+    def __post_init__(self) -> None:
+        for array in (self.value, self.std_error):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False  # as a release is what it is
 
     def _number(self) -> Any:
         if self.axes:
@@ -163,8 +196,11 @@ def _rounded(value: Any) -> str:
     return str(value) if isinstance(value, int) or not math.isfinite(value) else f"{value:.6g}"
 
 
-def _flat(key: Any) -> tuple[Any, ...]:
-    """A key's parts, those of keys in it too."""
-    if not isinstance(key, tuple):
-        return (key,)
-    return tuple(itertools.chain.from_iterable(_flat(part) for part in key))
+def _columns_of(axis: Sequence[Any]) -> list[list[Any]]:
+    """An axis's labels as columns: the parts of keys that are tuples, and None for "other" among what is no text."""
+    parts = [label if isinstance(label, tuple) else (label,) for label in axis]
+    width = max(map(len, parts))
+    numbers = not all(isinstance(part, str) for part in parts[0])
+    if numbers and parts[-1] == ("other",):
+        parts[-1] = (None,) * width
+    return [[part[i] for part in parts] for i in range(width)]

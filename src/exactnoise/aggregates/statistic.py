@@ -2,149 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import text
 from exactnoise.aggregates import people
+from exactnoise.aggregates.chunks import Chunk, Integers, Tally, column
 from exactnoise.aggregates.estimate import Estimate
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.aggregates.noise import Noise
 from exactnoise.aggregates.release import Release
 from exactnoise.aggregates.terms import ReleaseTerms, Terms
-from exactnoise.mechanisms._data import Lanes, read
 from exactnoise.mechanisms._options import check_workers
 from exactnoise.mechanisms._threads import for_each
-from exactnoise.mechanisms._wide import Wide
 
-__all__ = ["Block", "Chunk", "Statistic", "Tally", "as_floats", "column", "release_once"]
+__all__ = ["Statistic", "release_once"]
 
-Integers = npt.NDArray[np.int64]
-
-#: Rows between two looks at pending signals, and those that are converted at a time.
-_BLOCK = 2**20
-_STAGED = 2**15
-
-
-class Tally(NamedTuple):
-    """Exact totals of some rows.
-
-    Attributes
-    ----------
-    rows : int
-        How many rows were seen, whatever is in them.
-    counts : ndarray of int64
-        Rows that count, for each cell.
-    totals : tuple of Wide
-        Sums of values, and of squares.
-    integers : bool
-        Whether all columns were of integer types.
-    """
-
-    rows: int
-    counts: Integers
-    totals: tuple[Wide, ...] = ()
-    integers: bool = True
-
-    def __add__(self, other: Any) -> Tally:
-        totals = tuple(a + b for a, b in zip(self.totals, other.totals, strict=True))
-        integers = self.integers and other.integers
-        return Tally(self.rows + other.rows, self.counts + other.counts, totals, integers)
-
-
-class Block(NamedTuple):
-    """Consecutive rows, as the kernels read them.
-
-    Attributes
-    ----------
-    columns : tuple of ndarray
-        float64, float32 or int64, of any stride.
-    codes : ndarray of int64 or None
-        The group of each row, -1 for none; None where all are in the one group.
-    """
-
-    columns: tuple[npt.NDArray[Any], ...]
-    codes: Integers | None
-
-
-class Chunk(NamedTuple):
-    """Rows whose types have been checked and whose values have not been looked at.
-
-    Attributes
-    ----------
-    columns : tuple of Lanes
-        One-dimensional, of one length.
-    codes : ndarray of int64 or None
-        As in `Block`.
-    size : int
-        How many rows.
-    """
-
-    columns: tuple[Lanes, ...]
-    codes: Integers | None
-    size: int
-
-    @property
-    def is_integer(self) -> bool:
-        return all(lanes.is_integer for lanes in self.columns)
-
-    def outline(self, empty: Tally) -> Tally:
-        """What is public of the chunk's totals."""
-        return empty._replace(rows=self.size, integers=self.is_integer)
-
-    def blocks(self, start: int, stop: int, *, whole: bool, missing: Fraction | None = None) -> Iterator[Block]:
-        """Rows start .. stop: as int64 if `whole`, else as floats.
-
-        A missing float is a NaN, which the kernels replace; a missing integer counts as `missing`, or its row as none.
-        """
-        direct = all(_is_direct(lanes, whole) for lanes in self.columns)
-        size = _BLOCK if direct else _STAGED
-        for first in range(start, stop, size):
-            last = min(first + size, stop)
-            codes = None if self.codes is None else self.codes[first:last]
-            columns = []
-            for lanes in self.columns:
-                values = lanes.values[first:last]
-                if not _is_direct(lanes, whole):
-                    absent = None if lanes.missing is None else lanes.missing[first:last]
-                    values = _as_integers(values) if whole else _as_floats(values, absent)
-                    if whole and absent is not None and missing is None:
-                        codes = np.where(absent, -1, 0 if codes is None else codes)
-                    elif whole and absent is not None and missing is not None:
-                        values[absent] = round(missing)
-                columns.append(values)
-            yield Block(tuple(columns), codes)
-
-
-def _is_direct(lanes: Lanes, whole: bool) -> bool:
-    """Whether the kernels can read the column where it is."""
-    kinds = ("i8",) if whole else ("f8", "f4")
-    return lanes.missing is None and any(lanes.values.dtype == np.dtype(kind) for kind in kinds)
-
-
-def _as_integers(values: npt.NDArray[Any]) -> Integers:
-    if values.dtype.kind == "u" and values.dtype.itemsize == 8:
-        values = np.minimum(values, np.uint64(2**63 - 1))
-    return values.astype(np.int64)
-
-
-def as_floats(lanes: Lanes) -> npt.NDArray[Any]:
-    """A column as float64 or float32, missing values as NaN."""
-    return lanes.values if _is_direct(lanes, False) else _as_floats(lanes.values, lanes.missing)
-
-
-def _as_floats(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> npt.NDArray[Any]:
-    with np.errstate(all="ignore"):  # signalling NaNs
-        converted = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize == 4 else np.float64)
-    if missing is not None:
-        converted[missing] = np.nan
-    return converted
+#: Held while totals are added up, for microseconds.
+_adding = threading.RLock()
+_RELEASED = "released: a second release of the same rows is a new one, of new cost, with a statistic of its own"
 
 
 class Statistic(ABC):
@@ -159,21 +42,21 @@ class Statistic(ABC):
 
     _tally: Tally | None
     _groups: Groups | None
-    _released: bool
+    _closed: str | None  # what became of it, once it is of no use any more
 
     def __init__(self, keys: Any) -> None:
         self._groups = None if keys is None else declared(keys)
         self._tally = None
-        self._released = False
+        self._closed = None
 
     @property
     def groups(self) -> int:
         """How many groups there are; 1 without `keys`."""
         return 1 if self._groups is None else len(self._groups)
 
-    @abstractmethod
     def definition(self) -> dict[str, Any]:
         """The public parameters, by name."""
+        return {"keys": None if self._groups is None else self._groups.keys}
 
     @abstractmethod
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
@@ -203,12 +86,16 @@ class Statistic(ABC):
         total = parts[0]
         for part in parts[1:]:
             total = total + part
-        # One assignment, so that an interrupted call has added nothing.
-        self._tally = total if self._tally is None else self._tally + total
+        self._add_tally(total)
+
+    def _add_tally(self, tally: Tally) -> None:
+        """In one step: threads may add to one statistic, and an interrupted call has added nothing."""
+        with _adding:
+            self._tally = tally if self._tally is None else self._tally + tally
 
     def _add_rows(self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, workers: int) -> None:
         check_workers(workers)
-        self._check_unreleased()
+        self._check_open()
         self._add_chunk(self._read(columns, names, by, None, None), int(workers))
 
     def _read(
@@ -220,9 +107,11 @@ class Statistic(ABC):
         for values, name in zip(lanes, names, strict=True):
             if values.values.shape[0] != size:
                 raise ValueError(f"{name} must have the length of {names[0]}, {size}, got {values.values.shape[0]}")
-        return Chunk(lanes, self._codes(by, person, size, terms), size)
+        typed = not any(isinstance(x, (list, tuple, Sequence)) and not isinstance(x, range) for x in columns)
+        return Chunk(lanes, self._codes(by, person, size, terms), size, typed)
 
-    def _codes(self, by: Any, person: Any, size: int, terms: Terms | None) -> Integers | None:
+    def _codes(self, by: Any, person: Any, size: int | None, terms: Terms | None) -> Integers | None:
+        """The group of each row; the columns themselves tell the size where nothing else does."""
         if (by is None) != (self._groups is None):
             missing, given = ("by", "keys") if by is None else ("keys", "by")
             raise TypeError(
@@ -234,12 +123,20 @@ class Statistic(ABC):
             return codes
         assert terms is not None
         groups = terms.groups if self._groups is not None else None
-        kept = people.kept(person, codes, size, rows=terms.rows, groups=groups, bins=self.groups)
+        known = size if codes is None else codes.size
+        kept = people.kept(person, codes, known, rows=terms.rows, groups=groups, bins=self.groups)
         return np.where(kept, 0 if codes is None else codes, -1)
 
     def _check_mergeable(self, other: Any) -> None:
-        if type(other) is not type(self) or other.definition() != self.definition():
-            raise ValueError(f"only a {type(self).__name__} of the same definition can be merged, got {other!r}")
+        if type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} can be merged with another one, not with {type(other).__name__}")
+        ours, theirs = self.definition(), other.definition()
+        differing = [name for name in ours if ours[name] != theirs[name]]
+        if differing or self._groups != other._groups:
+            raise ValueError(
+                f"only a {type(self).__name__} of the same definition can be merged: they differ in "
+                f"{', '.join(differing) or 'the type of their keys'}"
+            )
 
     def merge(self, other: Self) -> Self:
         """Add the totals of another statistic of the same definition, and return self.
@@ -247,30 +144,34 @@ class Statistic(ABC):
         Parameters
         ----------
         other : Statistic
-            Of rows that are not in this one.
+            Of rows that are not in this one. It is empty and cannot be used afterwards: its rows are here.
 
         Raises
         ------
         ValueError
-            It is of another class or definition, or was released.
+            It is of another class or definition, is this one, or was released or merged before.
 
         Notes
         -----
         Totals are exact integers, so that the order of rows, chunks and merges does not matter.
         """
         self._check_mergeable(other)
-        self._check_unreleased()
-        other._check_unreleased()
+        self._check_open()
+        other._check_open()
+        if other is self:
+            raise ValueError(f"a {type(self).__name__} cannot be merged with itself: its rows would count twice")
         if other._tally is not None:
-            self._tally = other._tally if self._tally is None else self._tally + other._tally
+            self._add_tally(other._tally)
+        other._close("merged into another, where its rows count now")
         return self
 
-    def _check_unreleased(self) -> None:
-        if self._released:
-            raise ValueError(
-                f"this {type(self).__name__} has been released: a second release of the same rows is a new one, of new "
-                "cost, and starts with a statistic of its own"
-            )
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise ValueError(f"this {type(self).__name__} has been {self._closed}")
+
+    def _close(self, reason: str) -> None:
+        """Forget the rows."""
+        self._closed, self._tally = reason, None
 
     def _released_as(
         self, terms: Terms, cost: PrivacyCost, estimate: Estimate, mechanism: Any, axes: tuple[Any, ...]
@@ -281,7 +182,7 @@ class Statistic(ABC):
         shape = tuple(len(axis) for axis in axes)
         value, error = estimate.value(), estimate.std_error()
         facts = {
-            **terms.facts(),
+            **terms.facts(grouped=self._groups is not None),
             **{name: _plain(value) for name, value in self.definition().items() if name != "keys"},
         }
         return Release(
@@ -316,12 +217,12 @@ class Statistic(ABC):
         BudgetExceeded
             The budget does not have the price left; nothing is drawn.
         """
-        self._check_unreleased()
+        self._check_open()
         checked = Terms.checked(self.name, grouped=self._groups is not None, **terms)
         tally = self._tally_or_empty()
         noise = self._noise(checked, tally)
         checked.spend(noise.cost)
-        self._released = True
+        self._close(_RELEASED)
         return self._release(checked, noise, tally)
 
     def _tally_or_empty(self) -> Tally:
@@ -337,12 +238,13 @@ class Statistic(ABC):
         return f"<{type(self).__name__}: exact and secret until it is released>"
 
 
-def column(x: Any, name: str) -> Lanes:
-    """Data of one value a row."""
-    lanes = read(x, name)
-    if lanes.values.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, a value a row; got shape {lanes.values.shape}")
-    return lanes
+def _new_lock() -> None:
+    global _adding
+    _adding = threading.RLock()  # another thread may have held it when the process forked
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def _plain(value: Any) -> Any:
@@ -369,7 +271,7 @@ def release_once(
     A refusal comes before any data is read; an error of types comes before anything is spent.
     """
     check_workers(workers)
-    checked = Terms.checked(statistic.name, grouped=statistic._groups is not None, **terms)
+    checked = Terms.checked(statistic.name, grouped=statistic._groups is not None, enforced=person is not None, **terms)
     if person is not None and checked.unit == "row":
         raise ValueError("person= is for a budget whose unit is a person, with rows_per_person")
     checked.check(statistic._noise(checked, None).cost)
@@ -377,5 +279,4 @@ def release_once(
     checked.spend(statistic._noise(checked, chunk.outline(statistic._empty())).cost)
     statistic._add_chunk(chunk, int(workers))
     tally = statistic._tally_or_empty()
-    statistic._released = True
     return statistic._release(checked, statistic._noise(checked, tally), tally)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from exactnoise.aggregates.bounds import Bounds, Grid, MissingPolicy
+from exactnoise.aggregates.chunks import Chunk, Tally
 from exactnoise.aggregates.estimate import Additive, Estimate, MeanEstimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Statistic, Tally, release_once
-from exactnoise.aggregates.terms import ReleaseTerms, Terms
+from exactnoise.aggregates.statistic import Statistic, release_once
+from exactnoise.aggregates.terms import ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["BoundedStatistic", "Mean", "Sum", "mean", "sum"]
@@ -31,8 +32,7 @@ class BoundedStatistic(Statistic):
 
     def definition(self) -> dict[str, Any]:
         missing = "drop" if self._missing is None else self._missing
-        keys = None if self._groups is None else self._groups.keys
-        return {"bounds": (self._bounds.lower, self._bounds.upper), "nan": missing, "keys": keys}
+        return {**super().definition(), "bounds": (self._bounds.lower, self._bounds.upper), "nan": missing}
 
     def add(self, x: Any, *, by: Any = None, workers: int = 1) -> None:
         """Add the values of some rows, exactly.
@@ -70,7 +70,10 @@ class _Sums(BoundedStatistic):
         self._integers = Grid.of_integers(self._bounds)
         # Totals of integers and of floats are added in the finer unit of their grids.
         self._exponent = self._floats.exponent if self._integers is None else min(self._floats.exponent, 0)
-        self._lower, self._upper = (self._integers or self._floats).lower, (self._integers or self._floats).upper
+        # What a row can add on either grid: bounds that are closer than a step of floats are rounded outwards there.
+        grids = [grid for grid in (self._integers, self._floats) if grid is not None]
+        self._lower = min(grid.lower for grid in grids)
+        self._upper = max(grid.upper for grid in grids)
 
     def _empty(self) -> Tally:
         return Tally(0, np.zeros(self.groups, np.int64), (Wide.zeros(self.groups, self._exponent),))
@@ -142,14 +145,13 @@ class Mean(_Sums):
 
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         doubled = int((self._lower + self._upper) / Fraction(2) ** self._exponent)  # the centre, in half units
-        centred = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), tally.counts.tolist(), strict=True)]
-        totals = Wide.from_ints(centred, self._exponent - 1)
+        totals = tally.totals[0] - Wide.products(tally.counts, doubled, self._exponent - 1)
         centre, lower, upper = (float(x) for x in ((self._lower + self._upper) / 2, self._lower, self._upper))
         sums = Additive(noise.mechanisms[0], noisy(noise.mechanisms[0], totals, whole=False))
         if self._size_is_public(terms):
             return MeanEstimate(sums, None, float(max(tally.rows, 1)), centre, lower, upper)
         counts = Additive(
-            noise.mechanisms[1], noisy(noise.mechanisms[1], Wide.from_counts(tally.counts), whole=True), least=0
+            noise.mechanisms[1], noisy(noise.mechanisms[1], Wide.from_int64(tally.counts), whole=True), least=0
         )
         return MeanEstimate(sums, counts, 1.0, centre, lower, upper)
 
@@ -182,8 +184,8 @@ def sum(  # noqa: A001
     Returns
     -------
     Release
-        Its value is an int (int64 for groups) where x and the bounds are whole and the scale at most 2^30, else a
-        float.
+        Its value is an int (int64 for groups, saturating) where x has an integer type, the bounds are whole and the
+        noise's scale is at most 2^30; else a float. A list has no type of its own and gives a float.
 
     Raises
     ------
@@ -197,8 +199,9 @@ def sum(  # noqa: A001
     *Guarantee.* That of the mechanism, for the sensitivity that its `sensitivity` shows. Each value is clipped, rounded
     to a public power-of-two grid of at most 2^40 steps between the bounds, and added as an integer of 128 bits, so
     that one row changes the sum by what the bounds say and not more: by max(|lower|, |upper|) when it is added or
-    removed, by upper - lower when it is replaced (Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635, show
-    what sums of floats do instead). Integers between whole bounds are added as they are. Order, chunks, threads and
+    removed; by upper - lower when it is replaced, or where rows can be left out (`by`, nan="drop", people of several
+    rows) by max(upper, 0) - min(lower, 0), and twice max(|lower|, |upper|) where it can change its group. (What sums of
+    floats do instead: Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635.) Integers between whole bounds are added as they are. Order, chunks, threads and
     instruction sets do not change the sum.
 
     Examples
@@ -209,6 +212,7 @@ def sum(  # noqa: A001
     >>> total.std_error, budget.remaining
     (282.842712474619, PrivacyCost(epsilon='0.5'))
     """
+    check_names("sum", terms)
     statistic = Sum(bounds=bounds, nan=nan, keys=keys)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)
 
@@ -248,8 +252,10 @@ def mean(
     *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds. Where the number of
     rows is public (neighbours that replace one row, no groups, no dropped rows) the sum of x - c gets noise for its
     sensitivity upper - lower and is divided by that number. Everywhere else two parts share the price, one half each:
-    the sum of x - c, which one row changes by at most half the bounds' width, and the number of rows, which it changes
-    by 1; the mean is c plus their quotient, the denominator being at least 1.
+    the sum of x - c, which a row that is added or removed changes by at most half the bounds' width, and the number of
+    rows, which it changes by 1; a replaced row can do that in two groups. The mean is c plus their quotient, the
+    denominator being at least 1.
     """
+    check_names("mean", terms)
     statistic = Mean(bounds=bounds, nan=nan, keys=keys)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypedDict, get_args
@@ -14,7 +15,7 @@ from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.people import bounded_change
 from exactnoise.mechanisms._parameters import check_budget
 
-__all__ = ["Change", "Kind", "ReleaseTerms", "Terms"]
+__all__ = ["Change", "Kind", "ReleaseTerms", "Terms", "check_names"]
 
 Kind = Literal["laplace", "gaussian"]
 
@@ -61,6 +62,8 @@ class Terms:
     rows, groups : int
         How many rows one unit has in a group, and in how many groups.
     label : str or None
+    enforced : bool
+        Whether contributions are bounded by sampling here, and not by a promise of the caller's.
     """
 
     price: dict[str, Fraction]
@@ -71,13 +74,12 @@ class Terms:
     rows: int
     groups: int
     label: str | None
+    enforced: bool
 
     @classmethod
-    def checked(cls, statistic: str, *, grouped: bool, **given: Any) -> Terms:
+    def checked(cls, statistic: str, *, grouped: bool, enforced: bool = False, **given: Any) -> Terms:
         """Read what a caller passed as `ReleaseTerms`."""
-        unknown = sorted(set(given) - ReleaseTerms.__annotations__.keys())
-        if unknown:
-            raise TypeError(f"{statistic} got an unexpected keyword argument {unknown[0]!r}")
+        check_names(statistic, given)
         if "budget" not in given:
             raise TypeError(
                 f"{statistic} needs budget: the PrivacyBudget that pays, or None to say that the accounting is done "
@@ -94,7 +96,9 @@ class Terms:
             raise ValueError(f"mechanism must be 'laplace' or 'gaussian', got {mechanism!r}")
         if mechanism == "gaussian" and set(price) == {"epsilon"}:
             raise TypeError("mechanism='gaussian' has no pure epsilon: give delta as well, such as 1e-6, or rho")
-        return cls(price, mechanism, budget, neighbors, unit, checked_rows, checked_groups, given.get("label"))
+        return cls(
+            price, mechanism, budget, neighbors, unit, checked_rows, checked_groups, given.get("label"), enforced
+        )
 
     @property
     def size_is_public(self) -> bool:
@@ -126,11 +130,14 @@ class Terms:
         touched = self.groups if self.neighbors == "add-remove" else min(2 * self.groups, cells)
         return Change(Fraction(touched * self.rows), Fraction(touched * self.rows**2))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, *, grouped: bool) -> dict[str, Any]:
         """What a reader of a release must know, in JSON's types."""
         known: dict[str, Any] = {"neighbors": self.neighbors, "unit": self.unit}
         if self.unit != "row":
-            known.update(rows_per_person=self.rows, groups_per_person=self.groups)
+            known["rows_per_person"] = self.rows
+            if grouped:
+                known["groups_per_person"] = self.groups
+            known["contributions"] = "enforced by sampling" if self.enforced else "declared"
         return known
 
     def check(self, cost: PrivacyCost) -> None:
@@ -141,6 +148,13 @@ class Terms:
     def spend(self, cost: PrivacyCost) -> None:
         if self.budget is not None:
             self.budget.spend(cost, label=self.label)
+
+
+def check_names(statistic: str, given: Collection[str]) -> None:
+    """Refuse a keyword that no release takes, before anything is said about those that are missing."""
+    unknown = sorted(set(given) - ReleaseTerms.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"{statistic} got an unexpected keyword argument {unknown[0]!r}")
 
 
 def _relation(

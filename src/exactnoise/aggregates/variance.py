@@ -9,12 +9,13 @@ import numpy as np
 
 from exactnoise.accounting.amount import shown
 from exactnoise.aggregates.bounds import Grid, MissingPolicy
+from exactnoise.aggregates.chunks import Chunk, Tally
 from exactnoise.aggregates.estimate import Additive, Estimate, VarianceEstimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Tally, release_once
+from exactnoise.aggregates.statistic import release_once
 from exactnoise.aggregates.sums import BoundedStatistic
-from exactnoise.aggregates.terms import Change, ReleaseTerms, Terms
+from exactnoise.aggregates.terms import Change, ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["Variance", "variance"]
@@ -89,30 +90,25 @@ class Variance(BoundedStatistic):
             ],
         )
 
-    def _deviations(self, tally: Tally) -> tuple[list[int], list[int], list[int]]:
-        """Counts, sums and sums of squares of the deviations from the middle, in half steps."""
-        counts, doubled = tally.counts.tolist(), self._grid.low + self._grid.high
-        sums = [2 * s - doubled * n for s, n in zip(tally.totals[0].ints(), counts, strict=True)]
-        return counts, sums, tally.totals[1].ints()
+    def _deviations(self, tally: Tally) -> tuple[Wide, Wide]:
+        """Sums of the deviations from the middle, in half steps, and of their squares."""
+        middle = Wide.products(tally.counts, self._grid.low + self._grid.high, self._exponent)
+        return tally.totals[0] - middle, tally.totals[1]
 
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
-        counts, sums, squares = self._deviations(tally)
+        sums, squares = self._deviations(tally)
         width = float(self._grid.upper - self._grid.lower)
         if self._size_is_public(terms):
             rows = max(tally.rows, 1)
-            numerators = [rows * square - s * s for s, square in zip(sums, squares, strict=True)]
+            numerators = [rows * square - s * s for s, square in zip(sums.ints(), squares.ints(), strict=True)]
             (mechanism,) = noise.mechanisms
             totals = noisy(mechanism, Wide.from_ints(numerators, 2 * self._exponent), whole=False)
             divisor = float(rows) * max(rows - self._ddof, 1)
             most = width * width / 4 * rows / max(rows - self._ddof, 1)
             return Additive(mechanism, totals, divisor=divisor, least=0.0, most=most, clamp=True)
         # Squares lie between 0 and most^2; taking half of that off each halves what a row can add.
-        shifted = [2 * square - n * self._most**2 for n, square in zip(counts, squares, strict=True)]
-        parts = (
-            Wide.from_ints(sums, self._exponent),
-            Wide.from_ints(shifted, 2 * self._exponent - 1),
-            Wide.from_counts(tally.counts),
-        )
+        shifted = squares - Wide.products(tally.counts, self._most**2, 2 * self._exponent - 1)
+        parts = (sums, shifted, Wide.from_int64(tally.counts))
         of_sums, of_squares, of_counts = (
             Additive(mechanism, noisy(mechanism, totals, whole=totals is parts[2]))
             for mechanism, totals in zip(noise.mechanisms, parts, strict=True)
@@ -158,10 +154,11 @@ def variance(
     *Guarantee.* That of the mechanisms of its parts together. Let c be the middle of the bounds, w their width and n
     the number of rows. Where n is public (see `mean`), replacing a row changes the variance by at most
     w^2 (n - 1) / n^2, and it gets noise for that. Everywhere else three parts share the price, a third each: the sum of
-    x - c, which one row changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it changes by at most w^2 / 8;
-    and n.
+    x - c, which a row that is added or removed changes by at most w / 2; the sum of (x - c)^2 - w^2 / 8, which it
+    changes by at most w^2 / 8; and n. A replaced row can do that in two groups.
     The moments are exact integers (a public grid of at most 2^30 steps between the bounds), so that no mean is
     subtracted before it has been released.
     """
+    check_names("variance", terms)
     statistic = Variance(bounds=bounds, nan=nan, keys=keys, ddof=ddof)
     return release_once(statistic, (x,), ("x",), by=by, person=person, workers=workers, terms=terms)

@@ -13,11 +13,12 @@ from exactnoise import _native
 from exactnoise._native import add_rows, clip_rows
 from exactnoise.accounting.amount import Number, exact, float_down
 from exactnoise.aggregates.bounds import power_above
+from exactnoise.aggregates.chunks import Chunk, Tally
 from exactnoise.aggregates.estimate import Additive, Estimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
-from exactnoise.aggregates.statistic import Chunk, Statistic, Tally, release_once
-from exactnoise.aggregates.terms import Change, ReleaseTerms, Terms
+from exactnoise.aggregates.statistic import Statistic, release_once
+from exactnoise.aggregates.terms import Change, ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._data import Lanes, read
 from exactnoise.mechanisms._parameters import root_above
 from exactnoise.mechanisms._wide import Wide
@@ -64,8 +65,7 @@ class VectorSum(Statistic):
         self._exponent = power_above(self._bound) - _BITS
 
     def definition(self) -> dict[str, Any]:
-        keys = None if self._groups is None else self._groups.keys
-        return {"norm": self._norm, "bound": self._bound, "size": self._size, "keys": keys}
+        return {**super().definition(), "norm": self._norm, "bound": self._bound, "size": self._size}
 
     def add(self, rows: Any, *, by: Any = None, workers: int = 1) -> None:
         """Add vectors.
@@ -85,6 +85,12 @@ class VectorSum(Statistic):
             By types and shapes; no value raises.
         """
         self._add_rows((rows,), ("rows",), by, workers)
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is type(self):  # one that has seen no rows takes the size of the other
+            self._size = self._size or other._size
+            other._size = other._size or self._size
+        super()._check_mergeable(other)
 
     def _read(
         self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
@@ -181,6 +187,7 @@ def vector_sum(
     >>> r.value.shape, r.mechanism
     ((3,), Gaussian(sensitivity=1, rho='0.5'))
     """
+    check_names("vector_sum", terms)
     statistic = VectorSum(norm=norm, bound=bound, keys=keys)
     return release_once(statistic, (rows,), ("rows",), by=by, person=person, workers=workers, terms=terms)
 

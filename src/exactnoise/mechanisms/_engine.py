@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import PENDING, Plan
-from exactnoise._refine import Extension, Ideal, fresh_extension, refine
+from exactnoise._refine import Extension, Ideal, fresh_extension, refine, settle
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes
 from exactnoise.mechanisms._layout import is_plain, same_place, write
 from exactnoise.mechanisms._options import Randomness
@@ -71,9 +71,8 @@ def release_range(
     *,
     key: bytearray | None = None,
     words: npt.NDArray[np.uint64] | None = None,
-    declined: list[int] | None = None,
 ) -> None:
-    """Release one range of contiguous samples and refine what the kernels declined; `declined` collects which."""
+    """Release one range of contiguous samples and decide what the kernels declined."""
     n = x.size
     pending = np.empty(min(_PENDING, n), PENDING)
     done = 0
@@ -81,10 +80,9 @@ def release_range(
         while done < n:
             done, count = plan.release(x, out, done, n, pending, key=key, words=words)
             if count:
-                for index, value in refine(ideal, plan.form, pending[:count], extension):
+                left = settle(plan, pending[:count], out, extension)
+                for index, value in refine(ideal, plan.form, pending[:left], extension):
                     out[index] = value
-                    if declined is not None:
-                        declined.append(index)
                 pending[:count] = 0  # it holds exact values
     except BaseException:
         pending.view(np.uint8)[:] = 0

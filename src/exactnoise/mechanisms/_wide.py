@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -12,8 +13,6 @@ import numpy.typing as npt
 __all__ = ["Wide"]
 
 _WORD = 2**64
-#: Whole parts are clamped to this many steps, so that noise can be added to them in 64 bits.
-_MOST_STEPS = 2**62
 
 
 class Wide(NamedTuple):
@@ -43,8 +42,8 @@ class Wide(NamedTuple):
         return cls(words[:, 0], words[:, 1].view(np.int64), exponent)
 
     @classmethod
-    def from_counts(cls, counts: npt.NDArray[np.int64]) -> Self:
-        return cls(counts.view(np.uint64), counts >> np.int64(63), 0)
+    def from_int64(cls, integers: npt.NDArray[np.int64], exponent: int = 0) -> Self:
+        return cls(integers.view(np.uint64), integers >> np.int64(63), exponent)
 
     @classmethod
     def from_ints(cls, integers: Iterable[int], exponent: int) -> Self:
@@ -65,6 +64,24 @@ class Wide(NamedTuple):
         unit = Fraction(2) ** self.exponent
         return [integer * unit for integer in self.ints()]
 
+    @classmethod
+    def products(cls, counts: npt.NDArray[np.int64], factor: int, exponent: int) -> Self:
+        """Counts, which are not negative, times an integer below 2^64 in magnitude."""
+        mask, half = np.uint64(2**32 - 1), np.uint64(32)
+        total = cls.zeros(counts.shape, exponent)
+        for i, digits in enumerate((counts.view(np.uint64) & mask, counts.view(np.uint64) >> half)):
+            for j in range(2):
+                product = digits * np.uint64(abs(factor) >> 32 * j & 2**32 - 1)
+                part = cls(product, np.zeros(counts.shape, np.int64), exponent + 32 * (i + j))
+                total = total.__add__(part)
+        return total if factor >= 0 else total.__neg__()
+
+    def __neg__(self) -> Self:
+        return type(self)(~self.low + np.uint64(1), ~self.high + (self.low == 0), self.exponent)
+
+    def __sub__(self, other: Any) -> Self:
+        return self + -other
+
     def __add__(self, other: Any) -> Self:
         """The sums of two arrays of totals, in the finer of their units."""
         exponent = min(self.exponent, other.exponent)
@@ -84,20 +101,29 @@ class Wide(NamedTuple):
         high = (self.high.view(np.uint64) << up | self.low >> down).view(np.int64)
         return type(self)(self.low << up, high, exponent)
 
-    def split(self, steps: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-        """The values as whole multiples of a step of 2^steps units and a rest, 0 <= rest < 2^steps units.
+    def split(self, steps: int) -> tuple[Self, npt.NDArray[np.uint64]]:
+        """The values as whole multiples of a step of 2^steps units, and a rest, 0 <= rest < 2^steps units.
 
-        `steps` is at most 63; with a negative one nothing can remain. Whole parts saturate at 2^62.
+        `steps` is at most 63; with a negative one nothing can remain.
         """
-        if steps < 0:
-            wide, rest = self.in_units_of(self.exponent + steps), np.zeros_like(self.low)
-            whole, carried = wide.low.view(np.int64), wide.high
-        else:
-            rest = self.low & np.uint64(2**steps - 1)
-            whole = (self.low >> np.uint64(steps)).view(np.int64)
-            if steps:
-                whole = whole | self.high << np.int64(64 - steps)
-            carried = self.high >> np.int64(steps)
-        fits = carried == whole >> np.int64(63)
-        saturated = np.where(carried < 0, -_MOST_STEPS, _MOST_STEPS)
-        return np.clip(np.where(fits, whole, saturated), -_MOST_STEPS, _MOST_STEPS), rest
+        exponent = self.exponent + steps
+        if steps <= 0:
+            return self.in_units_of(exponent), np.zeros_like(self.low)
+        low = self.low >> np.uint64(steps) | self.high.view(np.uint64) << np.uint64(64 - steps)
+        return type(self)(low, self.high >> np.int64(steps), exponent), self.low & np.uint64(2**steps - 1)
+
+    def int64(self) -> npt.NDArray[np.int64]:
+        """The integers, saturating."""
+        narrow = self.low.view(np.int64)
+        limits = np.where(self.high < 0, np.int64(-(2**63)), np.int64(2**63 - 1))
+        return np.where(self.high == narrow >> np.int64(63), narrow, limits)
+
+    def floats(self) -> npt.NDArray[np.float64]:
+        """The values as doubles, saturating: rounded once where an integer has 64 bits, at most three times else."""
+        narrow = self.low.view(np.int64)
+        small = np.ldexp(narrow.astype(np.float64), self.exponent)
+        with np.errstate(over="ignore"):
+            large = np.ldexp(self.high.astype(np.float64), self.exponent + 64)
+            large = large + np.ldexp(self.low.astype(np.float64), self.exponent)
+        values = np.where(self.high == narrow >> np.int64(63), small, large)
+        return np.clip(values, -sys.float_info.max, sys.float_info.max)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from exactnoise import _native
 from exactnoise._native import PENDING, Plan
-from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine
+from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine, settle
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number, exact, text
 from exactnoise.mechanisms import _engine
@@ -325,8 +325,8 @@ class AdditiveMechanism(Mechanism):
             return result.item() if lanes.scalar == "python" else result[()]
         return result if out is None else out
 
-    def release_wide(self, x: Wide, *, workers: int = 1) -> npt.NDArray[np.int64]:
-        """Add noise to exact totals that no 64-bit number holds, and return whole multiples of the granularity.
+    def release_wide(self, x: Wide, *, workers: int = 1) -> Wide:
+        """Add noise to exact totals that no 64-bit number holds, rounded once.
 
         Parameters
         ----------
@@ -337,9 +337,9 @@ class AdditiveMechanism(Mechanism):
 
         Returns
         -------
-        ndarray of int64
-            round((x + Z) / granularity) of x's shape: as `release` does, but for totals of which no double is exact.
-            It saturates about 2^62 steps from 0.
+        Wide
+            round((x + Z) / granularity), of x's shape, in units of the granularity: what `release` gives, for totals of
+            which no double is exact.
         """
         whole, rest = x.split(self._exponent - x.exponent)
         if self._on_integers:
@@ -349,7 +349,7 @@ class AdditiveMechanism(Mechanism):
             exact_rest = np.ldexp(rest.astype(np.float64), x.exponent)
             noisy = self.release(exact_rest, budget=None, workers=workers)
             steps = np.ldexp(noisy, -self._exponent).astype(np.int64)
-        return np.asarray(whole + steps)
+        return whole + Wide.from_int64(steps, self._exponent)
 
     def _release_number(self, x: Any, budget: PrivacyBudget | None, label: str | None) -> Any:
         """One number, without the arrays: the words come straight from the operating system."""
@@ -369,7 +369,12 @@ class AdditiveMechanism(Mechanism):
         pending["lane"] = lane
         pending["word"] = words
         pending["x"] = np.array([x], KERNEL_DTYPES[plan.form][0]).view(np.uint64)
-        return next(refine(self._ideal(), plan.form, pending, fresh_extension()))[1]
+        out, extension = np.empty(1, KERNEL_DTYPES[plan.form][1]), fresh_extension()
+        left = settle(plan, pending, out, extension)
+        for index, value in refine(self._ideal(), plan.form, pending[:left], extension):
+            out[index] = value
+        result: float | int = out.item()
+        return result
 
     def _form(self, is_integer: bool, is_float32: bool) -> Form:
         """How data of this type is released; see the table of result dtypes in the documentation."""
@@ -416,6 +421,7 @@ class AdditiveMechanism(Mechanism):
             simd,
             window_factor,
             self._thresholds(),
+            self._shortfall(),
         )
 
     def _offset(self) -> float:
@@ -423,6 +429,9 @@ class AdditiveMechanism(Mechanism):
 
     def _thresholds(self) -> tuple[float, ...]:
         return ()
+
+    def _shortfall(self) -> int:
+        return 0
 
 
 def _pasteable(value: Any) -> str:

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
-from exactnoise._refine import discrete_offset
+from exactnoise._refine import discrete_offset, discrete_shortfall
 from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.amount import Number, exact
 from exactnoise.accounting.loss import DiscreteLaplaceLoss, LaplaceLoss
@@ -207,6 +207,9 @@ class DiscreteLaplace(AdditiveMechanism):
 
     def _offset(self) -> float:
         return self._constant
+
+    def _shortfall(self) -> int:
+        return discrete_shortfall(self.scale)
 
 
 def _price_and_scale(

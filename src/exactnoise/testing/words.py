@@ -6,7 +6,6 @@ the same words. Their meaning: native/laplace.h and native/gaussian.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,18 +72,23 @@ def release_from_words(
     words : ndarray of uint64
         `word_count` of them, or a multiple of that for fresh proposals (native/discrete_gaussian.h).
     extension : callable, optional
-        (lane, j) -> the j-th word appended to a lane's words; `fixed_extension` by default.
+        (lane, j) -> the j-th word appended to a lane's words, the same whenever it is asked for; `fixed_extension` by
+        default.
     simd : str, optional
         The instruction set; the one in use by default.
     window_factor : float
-        Scales the certified windows: below 1 the results may be wrong, which tests use to show that they would notice.
+        Scales the certified windows, that of fixed point too: below 1 the results may be wrong, which tests use to show
+        that they would notice.
 
     Returns
     -------
     ndarray
         Of x's shape, as `release` gives.
     """
-    return _run(mechanism, x, words, extension or fixed_extension, simd, window_factor)[0]
+    plan, values, out = _prepared(mechanism, x, simd, window_factor)
+    given = np.ascontiguousarray(words, np.uint64)
+    release_range(plan, mechanism._ideal(), values, out.reshape(-1), extension or fixed_extension, words=given)
+    return out
 
 
 def respond_from_words(
@@ -140,8 +144,15 @@ def ambiguous_lanes(
     simd: str | None = None,
     window_factor: float = 1.0,
 ) -> npt.NDArray[np.int64]:
-    """Return which samples the fast path would decline for these words; parameters as in `release_from_words`."""
-    return _run(mechanism, x, words, fixed_extension, simd, window_factor)[1]
+    """Return which samples the fast path would decline for these words, those included that fixed point settles.
+
+    Parameters as in `release_from_words`.
+    """
+    plan, values, out = _prepared(mechanism, x, simd, window_factor)
+    pending = np.empty(values.size, _native.PENDING)
+    given = np.ascontiguousarray(words, np.uint64)
+    _, count = plan.release(values, out.reshape(-1), 0, values.size, pending, words=given)
+    return pending["index"][:count].copy()
 
 
 def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
@@ -190,25 +201,17 @@ def _inverse_above(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(np.ldexp(1.5 - mantissa, 1 - exponent))
 
 
-def _run(
-    mechanism: AdditiveMechanism,
-    x: Any,
-    words: Words,
-    extension: Callable[[int, int], int],
-    simd: str | None,
-    window_factor: float,
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _prepared(
+    mechanism: AdditiveMechanism, x: Any, simd: str | None, window_factor: float
+) -> tuple[Plan, npt.NDArray[Any], npt.NDArray[Any]]:
+    """The plan, x as its kernels read it, in one dimension, and an array of x's shape for what they write."""
     lanes: Lanes = read(x)
     form = mechanism._form(lanes.is_integer, lanes.is_float32)
     plan = mechanism._make_plan(form, simd or _native.SIMD, window_factor)
     x_dtype, out_dtype = KERNEL_DTYPES[form]
     replacement = round(mechanism._nan) if lanes.is_integer else mechanism._nan
     values = lanes.piece(0, lanes.values.size, x_dtype, replacement)
-    out = np.empty(values.size, out_dtype)
-    declined: list[int] = []
-    given = np.ascontiguousarray(words, np.uint64)
-    release_range(plan, mechanism._ideal(), values, out, extension, words=given, declined=declined)
-    return out.reshape(lanes.values.shape), np.array(declined, np.int64)
+    return plan, values, np.empty(lanes.values.shape, out_dtype)
 
 
 def snapped_from_words(mechanism: Snapping, x: Any, words: Words, **options: Any) -> npt.NDArray[Any]:

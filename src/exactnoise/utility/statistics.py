@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from exactnoise import aggregates
 from exactnoise.aggregates import Count, Histogram, Mean, Quantile, Sum, Variance, VectorSum
+from exactnoise.aggregates.chunks import Tally
 from exactnoise.aggregates.noise import Noise
 from exactnoise.aggregates.quantile import _scores
-from exactnoise.aggregates.statistic import Statistic, Tally
+from exactnoise.aggregates.statistic import Statistic
 from exactnoise.aggregates.terms import Terms
 from exactnoise.mechanisms._wide import Wide
 from exactnoise.utility.laws import CutLaw, FiniteLaw, Law, MixedLaw, NoiseLaw, SumLaw
@@ -148,8 +149,7 @@ def _centred(statistic: Mean, tally: Tally) -> tuple[float, Doubles]:
 
 def _moments(statistic: Variance, tally: Tally) -> tuple[float, Doubles, Doubles]:
     """What each square is shifted by before the noise; means and mean squares of deviations from the middle."""
-    _, sums, squares = statistic._deviations(tally)
-    sizes, half_steps = _sizes(tally), statistic._exponent
+    sums, squares = statistic._deviations(tally)
+    sizes = _sizes(tally)
     width = float(statistic._grid.upper - statistic._grid.lower)
-    means = np.ldexp(np.array([float(s) for s in sums]), half_steps) / sizes
-    return width * width / 8, means, np.ldexp(np.array([float(s) for s in squares]), 2 * half_steps) / sizes
+    return width * width / 8, _floats(sums) / sizes, _floats(squares) / sizes

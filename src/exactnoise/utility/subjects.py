@@ -189,7 +189,7 @@ class _Aggregate(Subject):
     """A statistic of public rows."""
 
     def __init__(self, statistic: Statistic, exact: Any, neighbors: Neighbors | None, terms: Mapping[str, Any]) -> None:
-        statistic._check_unreleased()
+        statistic._check_open()
         self.name = statistic.name
         self._statistic = statistic
         self._terms = functools.partial(

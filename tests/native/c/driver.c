@@ -13,7 +13,7 @@
 #include "cpu.h"
 #include "entropy.h"
 #include "platform.h"
-#include "release.h"
+#include "settle.h"
 
 enum { MAX_VARIANTS = 3, LAST_SHORT = 70 };
 
@@ -239,6 +239,75 @@ static uint64_t *words_of_key(const en_kernels *kernels, const uint8_t *key, siz
     return words;
 }
 
+/* Lanes as if they had been declined: in every instruction set the same ones are settled, with the same values, and those
+ * that their words alone decide keep theirs whatever follows. */
+static void check_settled(const en_plan *plan, word_kind kind, uint64_t *checksums) {
+    enum { LANES = 64, WORDS = 2 };
+    const size_t width = width_of(plan);
+    void *x = allocate(width * LANES);
+    fill_data(plan, x, LANES);
+    uint64_t *words = make_words(kind, 3 * LANES), *extension = make_words(RANDOM_WORDS, WORDS * LANES);
+    en_pending *declined = allocate(sizeof *declined * LANES);
+    memset(declined, 0, sizeof *declined * LANES);
+    for (size_t i = 0; i < LANES; i++) {
+        declined[i].index = (int64_t)i;
+        declined[i].lane = (int64_t)(i / 2 * 2);
+        memcpy(declined[i].word, words + 3 * i, sizeof declined[i].word);
+        if (plan->form == EN_FLOAT32) {
+            float narrow;
+            memcpy(&narrow, (const char *)x + 4 * i, 4);
+            declined[i].x = en_bits((double)narrow);
+        } else {
+            memcpy(&declined[i].x, (const char *)x + 8 * i, 8);
+        }
+    }
+
+    char *first = NULL;
+    size_t available = 0;
+    for (size_t v = 0; v < en_variant_count(); v++) {
+        const en_kernels *kernels;
+        if (en_variant_kernels(v, &kernels) != EN_OK)
+            continue;
+        char *out = allocate(2 * width * LANES), *alone = out, *extended = out + width * LANES;
+        memset(out, 0xa5, 2 * width * LANES);
+        en_pending *lanes = allocate(sizeof *lanes * LANES);
+        memcpy(lanes, declined, sizeof *lanes * LANES);
+        const size_t left = en_settle(plan, kernels, lanes, LANES, NULL, alone);
+        require(left <= LANES, "more lanes left than there were", plan, LANES);
+        require(kind != ZERO_WORDS || left == LANES, "the cell that touches 0 was settled", plan, LANES);
+        char *is_left = allocate(LANES);
+        memset(is_left, 0, LANES);
+        for (size_t i = 0; i < left; i++)
+            is_left[lanes[i].index] = 1;
+
+        const size_t count = en_extension_count(plan->family);
+        uint64_t *own = allocate(8 * count * LANES);
+        memcpy(own, extension, 8 * count * LANES);
+        memcpy(lanes, declined, sizeof *lanes * LANES);
+        require(en_settle(plan, kernels, lanes, LANES, own, extended) <= left, "more words settle less", plan, LANES);
+        for (size_t i = 0; i < LANES; i++)
+            require(is_left[i] || memcmp(alone + width * i, extended + width * i, width) == 0,
+                    "a word that follows changed a settled lane", plan, LANES);
+        require(first == NULL || memcmp(first, out, 2 * width * LANES) == 0, "instruction sets settle differently",
+                plan, LANES);
+        for (size_t i = 0; i < 2 * width * LANES; i++)
+            checksums[available] = (checksums[available] ^ (unsigned char)out[i]) * 0x100000001b3u;
+        available++;
+        free(own);
+        free(is_left);
+        free(lanes);
+        if (first == NULL)
+            first = out;
+        else
+            free(out);
+    }
+    free(first);
+    free(declined);
+    free(extension);
+    free(words);
+    free(x);
+}
+
 /* A key gives the same words whether or not the call is resumed; the system's words fit the buffers. */
 static void check_origins(const en_plan *plan, size_t n) {
     void *x = allocate(width_of(plan) * n);
@@ -283,6 +352,7 @@ static void check_plan(en_family family, grid_case grid, double s, uint64_t *che
     static const size_t around[] = {EN_DRAWN_WORDS - 1, EN_DRAWN_WORDS, EN_DRAWN_WORDS + 1, EN_BLOCK - 1,
                                     EN_BLOCK,           EN_BLOCK + 1,   3 * EN_BLOCK,       3 * EN_BLOCK + 1};
     for (word_kind kind = RANDOM_WORDS; kind < WORD_KINDS; kind++) {
+        check_settled(&plan, kind, checksums);
         for (size_t n = 0; n <= LAST_SHORT; n++)
             check_length(&plan, kind, n, checksums);
         for (size_t i = 0; i < sizeof around / sizeof around[0]; i++)

@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "platform.h"
 #include "select.h"
+#include "settle.h"
 
 enum { STACK = 1 << 17, SAMPLES = 2 * EN_BLOCK + 37 };
 
@@ -42,6 +43,13 @@ static void *release_in_place(void *argument) {
     if (en_release(&this->plan, this->kernels, this->randomness, this->data, this->data, 0, SAMPLES, &pending, &done) !=
         EN_OK)
         abort();
+    return NULL;
+}
+
+/* Lanes as if all had been declined; what is settled goes where x was. */
+static void *settle_lanes(void *argument) {
+    job *this = argument;
+    en_settle(&this->plan, this->kernels, this->lanes, SAMPLES, NULL, this->data);
     return NULL;
 }
 
@@ -84,6 +92,11 @@ static void search(const char *name, void *(*function)(void *), job *work) {
         abort();
     work->kernels->chacha20(work->randomness.key, 0, words, EN_DRAWN_WORDS / EN_GROUP_WORDS);
     memset(stack, 0, STACK);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        en_pending lane = {(int64_t)i, (int64_t)i, {words[i % EN_DRAWN_WORDS], words[(i + 1) % EN_DRAWN_WORDS], 0}, 0};
+        memcpy(&lane.x, &data[i], 8);
+        work->lanes[i] = lane;
+    }
 
     pthread_attr_t attributes;
     pthread_t thread;
@@ -115,6 +128,8 @@ int main(void) {
             snprintf(name, sizeof name, "%s-%s", families[family], en_variant_name(v));
             en_plan_init(&work.plan, family, EN_FLOAT64, 0x1p20, -20, 0, 0, 1);
             search(name, release_in_place, &work);
+            snprintf(name, sizeof name, "settled-%s-%s", families[family], en_variant_name(v));
+            search(name, settle_lanes, &work);
         }
         for (work.candidates = 5; work.candidates <= SAMPLES; work.candidates *= 200) {
             char name[64];

@@ -100,7 +100,7 @@ def test_types_do_not_matter(values, kind, bounds):
     x = list(values) if kind is list else np.array(values, kind)
     statistic = aggregates.Sum(bounds=bounds)
     statistic.add(x)
-    if bounds[1] < 2**50 or np.asarray(x).dtype.kind == "i":
+    if bounds[1] < 2**50 or (kind is not list and x.dtype.kind == "i"):  # numbers of a list count as floats
         assert totals(statistic) == ([len(values)], [[expected]])
     mixed = aggregates.Sum(bounds=bounds)
     mixed.add(np.array(values[::2], np.int16 if max(map(abs, values), default=0) < 2**15 else np.int64))

@@ -267,6 +267,14 @@ def test_no_data_raises_or_warns(function, name, neighbors):
             assert (value >= 0).all()
 
 
+@pytest.mark.parametrize("row", [[0.5], [1], [None], [2**70]])
+@pytest.mark.parametrize("others", [[], [1, 2], [0.5], [None]])
+@pytest.mark.parametrize("name", ["sum", "mean", "variance", "histogram", "quantile"])
+def test_the_numbers_of_a_list_do_not_choose_the_noise(name, others, row):
+    """Whole ones, others, or none at all: a list has no type."""
+    replay(lambda x: FUNCTIONS[name](x, **terms()), others, others + row)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_no_rows_and_one_row_are_neighbours(function):
     for row in (0.5, math.nan, -math.inf, 1e300):

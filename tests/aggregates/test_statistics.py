@@ -218,9 +218,13 @@ def test_signed_counts_and_named_postprocessing():
 
 def test_results_are_whole_for_whole_numbers():
     terms = {"epsilon": 1, "budget": None, "neighbors": "add-remove"}
-    assert isinstance(aggregates.sum([1, 2], bounds=(0, 10), **terms).value, int)
-    assert isinstance(aggregates.sum([1.0, 2], bounds=(0, 10), **terms).value, float)
-    assert isinstance(aggregates.sum([1, 2], bounds=(0, 0.5), **terms).value, float)
+    assert isinstance(aggregates.sum(np.array([1, 2]), bounds=(0, 10), **terms).value, int)
+    assert isinstance(aggregates.sum(range(3), bounds=(0, 10), **terms).value, int)
+    assert isinstance(aggregates.sum(np.array([1.0, 2]), bounds=(0, 10), **terms).value, float)
+    assert isinstance(aggregates.sum(np.array([1, 2]), bounds=(0, 0.5), **terms).value, float)
+    # Whether the numbers of a list are whole only the data tells.
+    for numbers in ([1, 2], [1.0, 2], [], (1, None)):
+        assert isinstance(aggregates.sum(numbers, bounds=(0, 10), **terms).value, float)
     assert aggregates.sum(BY, bounds=(0, 10), by=BY, keys=range(3), **terms).value.dtype == np.int64
     assert aggregates.sum(X, bounds=(0, 10), by=BY, keys=range(3), **terms).value.dtype == np.float64
     assert isinstance(count(X > 1, **terms).value, int)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import math
 import subprocess
 import sys
@@ -110,4 +109,4 @@ def test_it_runs_and_says_what_it_costs():
     assert all(error < 2.5 * promised for error in errors)  # 7 standard deviations
     assert min(cosines[:3]) > 0.5
     assert left[-1] < left[0]
-    assert all(a != b for a, b in itertools.pairwise(left))
+    assert all(error > 0 for error in errors)  # noise in the round without clients, too

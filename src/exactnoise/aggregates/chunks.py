@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exactnoise.mechanisms._data import Lanes, read
+from exactnoise.mechanisms._data import Lanes, is_untyped, read
 from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["Block", "Chunk", "Integers", "Tally", "as_floats", "column"]
@@ -33,7 +33,7 @@ class Tally(NamedTuple):
     totals : tuple of Wide
         Sums of values, and of squares.
     integers : bool
-        Whether all columns were of integer types. Lists are of none: what is in them tells.
+        Whether all columns were of integer types.
     """
 
     rows: int
@@ -73,15 +73,11 @@ class Chunk(NamedTuple):
         As in `Block`.
     size : int
         How many rows.
-    typed : bool
-        Whether the columns have types of their own, as arrays do and lists do not: a list is read as integers if all
-        that is in it are, and one row more or less must not decide how the result is rounded.
     """
 
     columns: tuple[Lanes, ...]
     codes: Integers | None
     size: int
-    typed: bool = True
 
     @property
     def is_integer(self) -> bool:
@@ -89,7 +85,7 @@ class Chunk(NamedTuple):
 
     def outline(self, empty: Tally) -> Tally:
         """What is public of the chunk's totals."""
-        return empty._replace(rows=self.size, integers=self.is_integer and self.typed)
+        return empty._replace(rows=self.size, integers=self.is_integer)
 
     def blocks(self, start: int, stop: int, *, whole: bool, missing: Fraction | None = None) -> Iterator[Block]:
         """Rows start .. stop: as int64 if `whole`, else as floats.
@@ -141,8 +137,14 @@ def _as_floats(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) 
 
 
 def column(x: Any, name: str) -> Lanes:
-    """Data of one value a row."""
+    """Data of one value a row.
+
+    A list of numbers has no type of its own: whether all of them are whole is known from the data alone, and nothing
+    that is released may tell it. So they count as floats.
+    """
     lanes = read(x, name)
     if lanes.values.ndim != 1:
         raise ValueError(f"{name} must have one dimension, a value a row; got shape {lanes.values.shape}")
+    if lanes.is_integer and is_untyped(x):
+        return Lanes(lanes.values.astype(np.float64), lanes.missing, lanes.scalar)
     return lanes

@@ -107,8 +107,7 @@ class Statistic(ABC):
         for values, name in zip(lanes, names, strict=True):
             if values.values.shape[0] != size:
                 raise ValueError(f"{name} must have the length of {names[0]}, {size}, got {values.values.shape[0]}")
-        typed = not any(isinstance(x, (list, tuple, Sequence)) and not isinstance(x, range) for x in columns)
-        return Chunk(lanes, self._codes(by, person, size, terms), size, typed)
+        return Chunk(lanes, self._codes(by, person, size, terms), size)
 
     def _codes(self, by: Any, person: Any, size: int | None, terms: Terms | None) -> Integers | None:
         """The group of each row; the columns themselves tell the size where nothing else does."""

@@ -185,7 +185,8 @@ def sum(  # noqa: A001
     -------
     Release
         Its value is an int (int64 for groups, saturating) where x has an integer type, the bounds are whole and the
-        noise's scale is at most 2^30; else a float. A list has no type of its own and gives a float.
+        noise's scale is at most 2^30; else a float. Lists count as floats: whether their numbers are whole is a fact
+        about the data.
 
     Raises
     ------
@@ -201,8 +202,8 @@ def sum(  # noqa: A001
     that one row changes the sum by what the bounds say and not more: by max(|lower|, |upper|) when it is added or
     removed; by upper - lower when it is replaced, or where rows can be left out (`by`, nan="drop", people of several
     rows) by max(upper, 0) - min(lower, 0), and twice max(|lower|, |upper|) where it can change its group. (What sums of
-    floats do instead: Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635.) Integers between whole bounds are added as they are. Order, chunks, threads and
-    instruction sets do not change the sum.
+    floats do instead: Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635.) Integers between whole bounds are
+    added as they are. Order, chunks, threads and instruction sets do not change the sum.
 
     Examples
     --------

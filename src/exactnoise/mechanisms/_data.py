@@ -18,7 +18,7 @@ from exactnoise import _native
 from exactnoise._refine import Form
 from exactnoise.mechanisms import _arrow
 
-__all__ = ["KERNEL_DTYPES", "Lanes", "read"]
+__all__ = ["KERNEL_DTYPES", "Lanes", "is_untyped", "read"]
 
 _NUMERIC = re.compile("u?int(8|16|32|64)|float(16|32|64)?|double|halffloat|bool(ean)?")
 
@@ -145,10 +145,8 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return np.asarray(x.data), np.ma.getmaskarray(x)
     if isinstance(x, np.ndarray):
         return np.asarray(x), None
-    if isinstance(x, (list, tuple, range)):
-        return _from_list(x)
-    if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not _is_buffer(x):
-        return _from_list(list(x))
+    if isinstance(x, range) or is_untyped(x):
+        return _from_list(x if isinstance(x, (list, tuple, range)) else list(x))
     if _arrow.is_table(x):
         raise _UnreadableError(f"one column or an array; got a table of type {type(x).__name__}: release its columns")
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
@@ -177,6 +175,13 @@ def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
             return column.gathered()
     except _arrow.UnsupportedFormatError as error:
         raise _UnreadableError(f"{_ACCEPTED}; got {error}") from None
+
+
+def is_untyped(x: Any) -> bool:
+    """Whether x is a sequence of Python objects: what types they have is only known from all of them."""
+    if isinstance(x, (list, tuple)):
+        return True
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes, range)) and not _is_buffer(x)
 
 
 def _is_buffer(x: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.budget import Spend
+from exactnoise.aggregates import people
 from exactnoise.mechanisms import AdditiveMechanism, LocalRandomizer, Mechanism, SelectionMechanism, Snapping
 from exactnoise.mechanisms._data import KERNEL_DTYPES, Lanes, read
 from exactnoise.mechanisms._wide import Wide
@@ -150,8 +150,7 @@ def patched(recorder: Recorder) -> Iterator[None]:
         for kind, name, reader in _RELEASES:
             replace(kind, name, _reporting(vars(kind)[name], reader, recorder))
         replace(PrivacyBudget, "spend", _reporting_spend(PrivacyBudget.spend, recorder))
-        for module, sample in _samplers():
-            replace(module, "kept", _reporting_sample(sample, recorder))
+        replace(people, "kept", _reporting_sample(people.kept, recorder))
         yield
     finally:
         for owner, name, original in reversed(undo):
@@ -208,16 +207,6 @@ def _reporting_sample(original: Callable[..., Any], recorder: Recorder) -> Calla
         return original(person, codes, n, rows=rows, groups=groups, **options)
 
     return kept
-
-
-def _samplers() -> list[tuple[Any, Callable[..., Any]]]:
-    """The modules that know the function which chooses among people's rows."""
-    people: Any = sys.modules.get("exactnoise.aggregates.people")
-    if people is None:
-        return []
-    sample = people.kept
-    ours: list[Any] = [module for name, module in sys.modules.items() if name.startswith("exactnoise.")]
-    return [(module, sample) for module in ours if vars(module).get("kept") is sample]
 
 
 def _copied(value: Any) -> Any:

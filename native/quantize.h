@@ -43,7 +43,8 @@ typedef enum { EN_VALUES_FLOAT64, EN_VALUES_FLOAT32, EN_VALUES_INT64, EN_VALUES_
 #define EN_MOST_QUANTIZED (INT64_C(1) << 50)
 
 typedef struct {
-    int64_t low, high;
+    int64_t low;
+    int64_t high;
     double scale; /* 2^-exponent */
     double float_low, float_high;
     uint64_t nan;       /* 0 if NaN is dropped */

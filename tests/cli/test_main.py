@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import exactnoise
@@ -25,18 +27,19 @@ def test_help_teaches(command, capsys):
     out = capsys.readouterr().out
     assert "exactnoise" in out
     if command == ["noise"]:
-        assert out.count("    exactnoise noise ") == 4
+        assert out.count("    exactnoise noise ") == 5
         assert "exit code 4" in out
 
 
 def test_examples_in_the_help_work(run, folder):
     Path("visits.csv").write_text("site,visits\nHarbour,12\n")
     Path("sums.csv").write_text("site,total\nHarbour,12.75\n")
+    pq.write_table(pa.table({"site": ["Harbour"], "visits": [12]}), "visits.parquet")
     examples = noise._EPILOG.replace("\\\n", " ").splitlines()
-    commands = [line.split() for line in examples if line.startswith("    exactnoise noise")]
-    assert len(commands) == 4
+    commands = [line.split() for line in examples if line.startswith("    exactnoise ")]
+    assert len(commands) == 6
     for words in commands:
-        outcome = run(*words[1:], "--force")
+        outcome = run(*words[1:], *([] if "--budget" in words else ["--force"]))
         assert (outcome.code, outcome.err) == (0, "")
 
 

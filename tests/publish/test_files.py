@@ -156,7 +156,8 @@ def test_sqlite_is_read(tmp_path):
     path = database(
         tmp_path,
         'CREATE TABLE "vi""sits" (site TEXT, minutes REAL, n INTEGER, any_, day TEXT, id)',
-        "INSERT INTO \"vi\"\"sits\" VALUES ('a', 1.5, 3, 7, '2024-01-02', 1), ('b', NULL, NULL, 'x', 'no', NULL), (NULL, 'x', 'x', x'00', 3, 'q')",
+        "INSERT INTO \"vi\"\"sits\" VALUES ('a', 1.5, 3, 7, '2024-01-02', 1), "
+        "('b', NULL, NULL, 'x', 'no', NULL), (NULL, 'x', 'x', x'00', 3, 'q')",
     )
     kinds = {"site": "texts", "minutes": "number", "n": "number", "any_": "number", "day": "dates", "id": "person"}
     read = all_rows(path, kinds)

@@ -77,6 +77,10 @@ def test_labels_that_would_touch_are_left_out(drawn: list[Any], tmp_path: Path) 
     assert [label.get_text() for label in drawn[0].axes[0].get_xticklabels()] == ["0.1", "", "2", "5"]
     plot(table("laplace", np.geomspace(0.01, 10, 12).tolist(), sensitivity=1, trials=0), tmp_path / "many.png")
     plot(table("laplace", [1], sensitivity=1, trials=10), tmp_path / "one.png")
+    labels = [label.get_text() for label in drawn[1].axes[0].get_yticklabels()]
+    assert {"0.1", "1", "10", "100"} <= set(labels)
+    closed = drawn[2].axes[0].lines[0]
+    assert (len(closed.get_xdata()), closed.get_marker()) == (1, "_")  # a line through one point would not be seen
     assert (tmp_path / "error.pdf").read_bytes()[:5] == b"%PDF-"
 
 

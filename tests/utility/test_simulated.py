@@ -60,7 +60,7 @@ SUBJECTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "variance, public size": (variance, {"data": EVEN, "bounds": (0, 60), "neighbors": "replace-one"}),
     "quantile": (
         quantile,
-        {"data": SKEWED, "q": 0.5, "bounds": (0, 60), "granularity": 0.5, "neighbors": "add-remove"},
+        {"data": SKEWED, "q": 0.5, "bounds": (0, 60), "granularity": 2**-6, "neighbors": "add-remove"},
     ),
     "quantiles": (
         quantile,

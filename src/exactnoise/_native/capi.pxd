@@ -1,6 +1,6 @@
 # The C core's headers, line by line.
 
-from libc.stddef cimport size_t
+from libc.stddef cimport ptrdiff_t, size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
@@ -233,6 +233,7 @@ cdef extern from "quantize.h" nogil:
         EN_VALUES_FLOAT64
         EN_VALUES_FLOAT32
         EN_VALUES_INT64
+        EN_VALUES_COUNT
 
     const int64_t EN_MOST_QUANTIZED
 
@@ -246,7 +247,7 @@ cdef extern from "quantize.h" nogil:
 cdef extern from "strided.h" nogil:
     ctypedef struct en_strided:
         const char *start
-        Py_ssize_t stride
+        ptrdiff_t stride
         size_t n
 
 

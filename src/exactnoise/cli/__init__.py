@@ -1,4 +1,4 @@
-"""The command line: ``exactnoise demo``, ``noise``, ``utility``, ``budget`` and ``info``.
+"""The command line: ``exactnoise demo``, ``noise``, ``plan``, ``publish``, ``ledger`` and others.
 
 One module a command; `main` dispatches and turns every failure into an exit code and one line that
 never quotes a value of the user's table.
@@ -18,10 +18,18 @@ from pathlib import Path
 from typing import NoReturn
 
 import exactnoise
-from exactnoise.cli import budget, demo, info, noise, utility
+from exactnoise.cli import budget, demo, info, ledger, noise, plan, publish, utility, verify
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
-from exactnoise.errors import BudgetExceeded, ExactNoiseError
+from exactnoise.errors import (
+    BudgetExceeded,
+    ExactNoiseError,
+    IdConflict,
+    JobError,
+    LedgerDamaged,
+    SchemaError,
+    SnapshotDamaged,
+)
 
 __all__ = ["main"]
 
@@ -29,11 +37,13 @@ _EPILOG = """\
 start here:
   exactnoise demo              a made-up table, from plan to release, in a second
   exactnoise noise --help      the same for your own table, with examples
+  exactnoise plan --help       a nightly job, and what it would cost
+  exactnoise publish --help    that job, paid for once and frozen
   exactnoise budget --help     how many queries a total privacy loss pays for
   python -m pydoc exactnoise   the Python package
 
 exit codes:
-  0 done, 2 usage, 3 refused by a budget, 4 a table is not as declared,
+  0 done, 2 usage or job file, 3 refused by a budget, 4 a file is not as declared,
   5 reading or writing failed, 1 anything else, 130 interrupted
 """
 
@@ -82,6 +92,10 @@ def _explain(error: BaseException) -> tuple[ExitCode, str]:
             return error.exit_code, str(error)
         case BudgetExceeded():
             return ExitCode.REFUSED, str(error)
+        case JobError() | IdConflict():
+            return ExitCode.USAGE, str(error)
+        case SchemaError() | LedgerDamaged() | SnapshotDamaged():
+            return ExitCode.CONTENT, str(error)
         case OSError():
             reason = error.strerror or str(error)
             return ExitCode.IO, f"{error.filename}: {reason}" if error.filename else reason
@@ -105,6 +119,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, noise, utility, budget, info):
+    for command in (demo, noise, plan, publish, verify, ledger, utility, budget, info):
         command.add_command(commands)
     return parser

@@ -1,23 +1,28 @@
-"""``exactnoise noise``: exact numbers in a CSV column in, noisy ones out."""
+"""``exactnoise noise``: exact numbers in a column of a table in, noisy ones out."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exactnoise.accounting import PrivacyBudget
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
+from exactnoise.cli.ledger_file import opened_budget
+from exactnoise.cli.noise_source import Source, ahead, open_source
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles
-from exactnoise.cli.table import Parse, Row, Table
+from exactnoise.cli.table import Parse, Table
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from exactnoise.publish import publish
+from exactnoise.publish.files import format_inside, format_named, open_writer
+from exactnoise.publish.files.csv_files import csv_text
 from exactnoise.publish.metadata import describe, metadata_path
 
 __all__ = ["add_command"]
@@ -35,6 +40,9 @@ _CHUNK = 4096
 
 _DESCRIPTION = """\
 Add noise to one column of exact numbers, as one differentially private release.
+IN is CSV, SQLite, Parquet or Arrow IPC, and is recognised by its content; OUT is
+what its name ends in (.csv, .db, .parquet, .arrow). The last two need the extra
+"files".
 
 Every other column, and the order of the rows, stays as it is: row labels must
 be public, and so must the fact that a row is there. The noise protects the
@@ -64,10 +72,20 @@ examples:
     exactnoise noise visits.csv -o visits-noisy.csv --column visits \\
         --mechanism discrete-gaussian --sensitivity 1.7320509 --epsilon 1 --delta 1e-6
 
-Running it again on the same data is another release: the epsilons add up.
+  a nightly run, paid for from a budget that is kept: the same id is never released
+  twice, and running it again returns the same table
+    exactnoise ledger create privacy.db --budget visits --epsilon 10 \\
+        --neighbors add-remove --unit person
+    exactnoise noise visits.parquet -o visits-noisy.parquet --column visits \\
+        --sensitivity 1 --epsilon 0.5 --ledger privacy.db --budget visits --id 2024-03-01
 
-A cell that is not a number, or a row of another width than the header, ends the
-run with exit code 4. Messages tell the line and column, never a value.
+Without a ledger, running it again on the same data is another release: the
+epsilons add up.
+
+In CSV a cell that is not a number, or a row of another width than the header, ends the
+run with exit code 4, before anything is paid for from a ledger. Messages tell the
+line and column, never a value. In the other formats the column's type is checked,
+and what is missing, or not of that type in SQLite, counts as --nan says.
 """
 
 
@@ -75,7 +93,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     """Add ``noise`` to the command line."""
     parser = commands.add_parser(
         "noise",
-        help="add noise to one column of a CSV file",
+        help="add noise to one column of a table",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -83,8 +101,8 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
-    add("input", metavar="IN", type=Path, help="CSV file with a header line, UTF-8")
-    add("-o", "--output", metavar="OUT", type=Path, required=True, help="CSV file to make")
+    add("input", metavar="IN", type=Path, help="table: CSV (UTF-8, with a header line), SQLite, Parquet, Arrow")
+    add("-o", "--output", metavar="OUT", type=Path, required=True, help="table to make")
     add("--column", metavar="NAME", required=True, help="the column that gets the noise")
 
     group = parser.add_argument_group("privacy (exact decimals or fractions: 0.1, 1e-6, 1/3)")
@@ -118,7 +136,15 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         help="public number that stands for a missing cell (empty, NA or NaN) before the noise; default 0",
     )
 
-    group = parser.add_argument_group("for the record (metadata only)")
+    add("--table", metavar="NAME", help="table of an SQLite file, if it has several")
+
+    group = parser.add_argument_group("ledger (the release is paid for, once)")
+    add = group.add_argument
+    add("--ledger", metavar="FILE", type=Path, help="file of budgets; exactnoise ledger create makes one")
+    add("--budget", metavar="NAME", help="the budget in it that pays")
+    add("--data-version", metavar="TEXT", type=_utf8, help="which data it is; default: the id")
+
+    group = parser.add_argument_group("for the record")
     add = group.add_argument
     add(
         "--neighbors",
@@ -131,7 +157,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         type=_utf8,
         help="whom the guarantee protects: person, household, row",
     )
-    add("--id", metavar="ID", type=_utf8, help="name of the release; default: a random one")
+    add("--id", metavar="ID", type=_utf8, help="name of the release; default: a random one; needed with a ledger")
     add("--label", metavar="TEXT", type=_utf8, help="a note")
 
     group = parser.add_argument_group("running")
@@ -143,28 +169,102 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise noise``. All that is public is checked before the first draw."""
     mechanism, parse = _mechanism_and_parser(args)
+    _check_ledger_options(args)
+    if args.ledger is not None:
+        document = _published(args, mechanism, _source(args, parse))
+    elif format_named(args.output) in (None, "csv") and format_inside(args.input) == "csv":
+        document = _csv_to_csv(args, mechanism, parse)
+    else:
+        document = _released(args, mechanism, _source(args, parse))
+    try:
+        say(json.dumps(document) if args.json else _summary(mechanism, args.output, document["rows"]))
+    except (OSError, KeyboardInterrupt):  # no failure: who runs it again pays for it again
+        complain("released; could not print the summary")
+
+
+def _source(args: argparse.Namespace, parse: Parse) -> Source:
+    return open_source(
+        args.input,
+        args.column,
+        args.table,
+        parse=parse,
+        whole=args.mechanism in _ON_INTEGERS,
+        missing=float(args.nan),
+        instead=args.mechanism.removeprefix("discrete-"),
+    )
+
+
+def _csv_to_csv(args: argparse.Namespace, mechanism: AdditiveMechanism, parse: Parse) -> dict[str, Any]:
+    """Everything but the column stays as it was, byte for byte."""
     with (
         Table(args.input, args.column) as table,
         ReleaseFiles(args.output, force=args.force, source=table.stat) as files,
     ):
         rows = _release(table, files, mechanism, parse)
-        summary = _summary(mechanism, args.output, rows)
-        document = files.commit(
-            describe(
-                mechanism,
-                release_id=args.id,
-                label=args.label,
-                column=args.column,
-                rows=rows,
-                missing=args.nan,
-                neighbors=args.neighbors,
-                unit=args.unit,
-            )
-        )
+        return files.commit(_description(args, mechanism, rows))
+
+
+def _released(args: argparse.Namespace, mechanism: AdditiveMechanism, source: Source) -> dict[str, Any]:
+    with ReleaseFiles(args.output, force=args.force, source=source.stat) as files:
+        writer = open_writer(files.unfinished, format_named(args.output) or "csv")
+        rows = 0
+        with closing(writer), ahead(source.noisy(mechanism)) as batches:
+            for batch in batches:
+                writer.write(batch)
+                rows += len(batch[args.column])
+        return files.commit(_description(args, mechanism, rows))
+
+
+def _published(args: argparse.Namespace, mechanism: AdditiveMechanism, source: Source) -> dict[str, Any]:
+    """Released once for its id, paid for from a ledger."""
+    budget = opened_budget(args.ledger, args.budget)
+    for name in ("neighbors", "unit"):
+        said, true = getattr(args, name), getattr(budget, name)
+        if said is not None and said != true:
+            raise UsageError(f"--{name}: the budget {args.budget!r} has {true!r}")
+    source.check()
+
+    def make(purse: PrivacyBudget) -> Iterator[Mapping[str, Any]]:
+        purse.spend(mechanism, label=args.column)
+        with ahead(source.noisy(mechanism)) as batches:
+            yield from batches
+
+    price = {"epsilon": args.epsilon, **({} if args.delta is None else {"delta": args.delta})}
+    query = {"column": args.column, "mechanism": repr(mechanism), "nan": args.nan, "label": args.label}
+    version = args.data_version or args.id
     try:
-        say(json.dumps(document) if args.json else summary)
-    except (OSError, KeyboardInterrupt):  # no failure: who runs it again pays for it again
-        complain("released; could not print the summary")
+        snapshot = publish(args.output, make, id=args.id, data_version=version, budget=budget, query=query, **price)
+    except TypeError as error:
+        raise UsageError(str(error)) from None
+    return snapshot.metadata
+
+
+def _description(args: argparse.Namespace, mechanism: AdditiveMechanism, rows: int) -> dict[str, Any]:
+    return describe(
+        mechanism,
+        release_id=args.id,
+        label=args.label,
+        column=args.column,
+        rows=rows,
+        missing=args.nan,
+        neighbors=args.neighbors,
+        unit=args.unit,
+    )
+
+
+def _check_ledger_options(args: argparse.Namespace) -> None:
+    if args.ledger is None:
+        for name in ("budget", "data_version"):
+            if getattr(args, name) is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')}: it is for a release that a ledger pays for; give --ledger"
+                )
+        return
+    for name in ("budget", "id"):
+        if getattr(args, name) is None:
+            raise UsageError(f"--ledger: needs --{name} as well")
+    if args.force:
+        raise UsageError("--force: what a ledger paid for is never replaced")
 
 
 def _utf8(text: str) -> str:
@@ -225,31 +325,17 @@ def _release(table: Table, files: ReleaseFiles, mechanism: AdditiveMechanism, pa
     sensitivity is that of the whole column.
     """
     index, count = table.index, 0
-    header = table.prefix + _csv([table.header], table.line_break)
+    header = table.prefix + csv_text([table.header], table.line_break)
     files.write(header.encode())
     with Progress(table.name, table.stat.st_size) as progress:
         for rows, values in table.chunks(_CHUNK, parse):
             noisy = mechanism.release(values, budget=None).tolist()
             for row, value in zip(rows, noisy, strict=True):
                 row[index] = value
-            files.write(_csv(rows, table.line_break).encode())
+            files.write(csv_text(rows, table.line_break).encode())
             progress.update(table.bytes_read)
             count += len(rows)
     return count
-
-
-def _csv(rows: Sequence[Row], line_break: str) -> str:
-    text = _plain_csv(rows, line_break)
-    if line_break == "\n" and "\r" in text:
-        # The writer of Python 3.11 quotes a carriage return only if it is part of the line break.
-        return "".join(_plain_csv([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows)
-    return text
-
-
-def _plain_csv(rows: Iterable[Row], line_break: str) -> str:
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, lineterminator=line_break).writerows(rows)
-    return buffer.getvalue()
 
 
 def _summary(mechanism: AdditiveMechanism, path: Path, rows: int) -> str:

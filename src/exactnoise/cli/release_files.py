@@ -11,7 +11,6 @@ release that was never finished.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tempfile
@@ -21,7 +20,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from exactnoise.cli.errors import UsageError
-from exactnoise.publish.durable import folder_to_disk, give_usual_permissions
+from exactnoise.publish.durable import folder_to_disk, give_usual_permissions, sha256_of
 from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["ReleaseFiles", "metadata_path"]
@@ -54,7 +53,6 @@ class ReleaseFiles:
         self._metadata = metadata_path(path)
         self._force = force
         self._source = source
-        self._sha256 = hashlib.sha256()
         self._refuse_to_overwrite()
         self._temporary: list[Path] = []
         self._table = self._create()
@@ -74,12 +72,17 @@ class ReleaseFiles:
 
     def write(self, data: bytes) -> None:
         """Append to the table."""
-        self._sha256.update(data)
         self._table.write(data)
+
+    @property
+    def unfinished(self) -> Path:
+        """Where the table is until it is put in place, for what writes it under a name."""
+        return self._temporary[0]
 
     def commit(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Put both files in place; return `metadata` with the table's ``sha256``, as written."""
-        document = {**metadata, "sha256": self._sha256.hexdigest()}
+        self._table.flush()
+        document = {**metadata, "sha256": sha256_of(self.unfinished)}
         with self._create() as description:
             description.write(json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
             _to_disk(description)

@@ -64,23 +64,23 @@ class Wide(NamedTuple):
         unit = Fraction(2) ** self.exponent
         return [integer * unit for integer in self.ints()]
 
-    @classmethod
-    def products(cls, counts: npt.NDArray[np.int64], factor: int, exponent: int) -> Self:
+    @staticmethod
+    def products(counts: npt.NDArray[np.int64], factor: int, exponent: int) -> Wide:
         """Counts, which are not negative, times an integer below 2^64 in magnitude."""
         mask, half = np.uint64(2**32 - 1), np.uint64(32)
-        total = cls.zeros(counts.shape, exponent)
+        total = Wide.zeros(counts.shape, exponent)
         for i, digits in enumerate((counts.view(np.uint64) & mask, counts.view(np.uint64) >> half)):
             for j in range(2):
                 product = digits * np.uint64(abs(factor) >> 32 * j & 2**32 - 1)
-                part = cls(product, np.zeros(counts.shape, np.int64), exponent + 32 * (i + j))
-                total = total.__add__(part)
-        return total if factor >= 0 else total.__neg__()
+                part = Wide(product, np.zeros(counts.shape, np.int64), exponent + 32 * (i + j))
+                total += part
+        return total if factor >= 0 else -total
 
     def __neg__(self) -> Self:
         return type(self)(~self.low + np.uint64(1), ~self.high + (self.low == 0), self.exponent)
 
     def __sub__(self, other: Any) -> Self:
-        return self + -other
+        return self.__add__(-other)
 
     def __add__(self, other: Any) -> Self:
         """The sums of two arrays of totals, in the finer of their units."""

@@ -60,6 +60,8 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
     """
     ordered = _ordered(rows)
     figure = _figure(*_SIZE)
+    from matplotlib.ticker import LogFormatter, StrMethodFormatter  # once it is known to be there
+
     axes = figure.add_subplot()
     axes.set_title(title or f"{ordered[0].what}: error against epsilon")
     _open(axes)
@@ -68,7 +70,11 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
         name = label.format(confidence=_confidence(ordered[0]))
         closed = [(e, value) for e, row in zip(epsilons, ordered, strict=True) if (value := getattr(row, measure))]
         if closed:
-            axes.plot(*zip(*closed, strict=True), color=colour, linestyle=style, linewidth=1.6, label=name)
+            dash = "_" if len(closed) == 1 else ""  # a line through one point would not be seen
+            axes.plot(
+                *zip(*closed, strict=True), color=colour, linestyle=style, linewidth=1.6, marker=dash, markersize=24,
+                label=name,
+            )  # fmt: skip
         found = [(e, getattr(row, f"simulated_{measure}")) for e, row in zip(epsilons, ordered, strict=True)]
         points = [
             (e, s.value, min(2 * s.std_error, 0.99 * s.value), 2 * s.std_error) for e, s in found if s and s.value
@@ -81,6 +87,8 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
             )  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
     _epsilon_axis(axes, epsilons)
     axes.set_ylabel(f"error ({unit})" if unit else "error, in the data's units")
     axes.grid(True, which="major", color="0.85", linewidth=0.7)

@@ -22,6 +22,8 @@ __all__ = ["STATISTICS", "exact_cells", "law_of", "repeated"]
 
 Doubles = npt.NDArray[np.float64]
 
+_MOST_LAWS = 256  # each takes about a millisecond
+
 STATISTICS: Mapping[Callable[..., Any], type[Statistic]] = {
     aggregates.count: Count,
     aggregates.sum: Sum,
@@ -77,7 +79,9 @@ def law_of(statistic: Statistic, terms: Terms, noise: Noise[Any], tally: Tally) 
     low, high = _possible(statistic)
     farthest = [max(value - low, high - value) for value in exact_cells(statistic, tally).tolist()]
     laws: dict[tuple[float, ...], Law] = {}
-    cells = [(*factors, most) for factors, most in zip(slopes.T.tolist(), farthest, strict=True)]
+    cells = sorted((*factors, most) for factors, most in zip(slopes.T.tolist(), farthest, strict=True))
+    if len(cells) > _MOST_LAWS:
+        cells = [cells[(2 * i + 1) * len(cells) // (2 * _MOST_LAWS)] for i in range(_MOST_LAWS)]
     for *factors, most in set(cells):
         noises = [NoiseLaw(mechanism, factor) for mechanism, factor in zip(noise.mechanisms, factors, strict=True)]
         laws[*factors, most] = CutLaw(SumLaw(noises), most)

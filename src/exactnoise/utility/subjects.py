@@ -45,6 +45,7 @@ MECHANISMS: Mapping[str, type[Any]] = {
     "permute-and-flip": PermuteAndFlip,
 }
 _FUNCTIONS = {kind.name: kind for kind in STATISTICS.values()}
+_MOST_ERRORS = 10**8
 _BATCH = 2**21  # totals that are released at a time
 
 
@@ -206,6 +207,8 @@ class _Aggregate(Subject):
         noise = statistic._noise(terms, tally)
 
         def simulate(trials: int) -> Doubles:
+            if trials * exact.size > _MOST_ERRORS:
+                raise ValueError(f"trials times {exact.size} cells must be at most 10**8, got {trials} trials")
             size = max(tally.counts.size, *(total.low.size for total in tally.totals), 1)
             errors, most = [], max(_BATCH // size, 1)
             for start in range(0, trials, most):

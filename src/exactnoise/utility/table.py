@@ -22,8 +22,9 @@ __all__ = ["Measure", "epsilon_for", "table"]
 
 Measure = Literal["half_width", "std", "mean_error"]
 
-_MOST_TRIALS = 10**8
+_MOST_TRIALS = 10**7
 _SAMPLE = 200
+_PLAIN = {"sensitivity", "delta"}  # what `from_accuracy` takes
 _LEAST_EPSILON, _LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 
@@ -88,7 +89,7 @@ def table(
     probabilities of the exponential mechanism). For means and variances to first order in the noise (the delta method):
     good while the noise in the number of rows is small against that number. They leave out what is cut afterwards to
     what is possible, which makes errors smaller: negative counts, means beyond the bounds. With several cells of
-    different laws they are about a cell picked at random.
+    different laws they are about a cell picked at random, of 256 across the range where there are more.
 
     *Simulated.* Through the same code as a release. A standard error tells by how much a simulated number may be off;
     five of them is far.
@@ -105,7 +106,7 @@ def table(
     subject = subject_of(what, exact=exact, neighbors=neighbors, data=data, params=params)
     checked, draws = checked_alpha(alpha), checked_whole(trials, "trials", least=0)
     if draws > _MOST_TRIALS:
-        raise ValueError(f"trials must be at most 10**8, got {draws}")
+        raise ValueError(f"trials must be at most 10**7, got {draws}")
     amounts = [exact_number(epsilon, f"epsilons[{i}]") for i, epsilon in enumerate(_listed(epsilons))]
     if not amounts:
         raise ValueError("epsilons must have at least one number")
@@ -157,10 +158,10 @@ def epsilon_for(
         raise ValueError(f"measure must be one of {', '.join(get_args(Measure))}, got {measure!r}")
     largest, checked = exact_number(target, "target", positive=False), checked_alpha(alpha)
     subject = subject_of(what, exact=exact, neighbors=neighbors, data=data, params=params)
-    mechanism = MECHANISMS.get(what) if isinstance(what, str) else what
-    if measure == "half_width" and isinstance(mechanism, type) and issubclass(mechanism, AdditiveMechanism):
-        epsilon = mechanism.from_accuracy(half_width=largest, alpha=checked, **params).epsilon
-        assert epsilon is not None
+    mechanism: Any = MECHANISMS.get(what) if isinstance(what, str) else what
+    plain = isinstance(mechanism, type) and issubclass(mechanism, AdditiveMechanism) and params.keys() <= _PLAIN
+    if measure == "half_width" and plain:
+        epsilon: Fraction = mechanism.from_accuracy(half_width=largest, alpha=checked, **params).epsilon
         return epsilon
 
     def fits(epsilon: Fraction) -> bool:

@@ -69,7 +69,9 @@ def format_inside(path: Path) -> Format:
     return known or (format_named(path) if not first else None) or "csv"
 
 
-def open_table(path: Path, *, table: str | None = None, columns: Mapping[str, Kind]) -> Table:
+def open_table(
+    path: Path, *, table: str | None = None, columns: Mapping[str, Kind], others: bool = False, rows: int | None = None
+) -> Table:
     """Open a file to read some of its columns, chunk by chunk.
 
     Parameters
@@ -79,6 +81,10 @@ def open_table(path: Path, *, table: str | None = None, columns: Mapping[str, Ki
         In an SQLite file; needed where there are several.
     columns : mapping of str to Kind
         The columns to read and what for.
+    others : bool
+        Read all other columns too, as they are, and all in the file's order.
+    rows : int, optional
+        Of a chunk, at most.
 
     Returns
     -------
@@ -95,14 +101,14 @@ def open_table(path: Path, *, table: str | None = None, columns: Mapping[str, Ki
     """
     form = format_inside(path)
     if form == "csv":
-        return CsvTable(path, columns)
+        return CsvTable(path, columns, others=others, rows=rows)
     if form == "sqlite":
         from exactnoise.publish.files.sqlite_files import SqliteTable
 
-        return SqliteTable(path, table, columns)
+        return SqliteTable(path, table, columns, others=others, rows=rows)
     from exactnoise.publish.files.arrow_files import ArrowTable
 
-    return ArrowTable(path, columns, parquet=form == "parquet")
+    return ArrowTable(path, columns, parquet=form == "parquet", others=others, rows=rows)
 
 
 def open_writer(path: Path, form: Format | None = None, *, table: str = "release") -> Writer:

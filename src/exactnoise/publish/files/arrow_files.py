@@ -5,7 +5,7 @@ Columns keep the types that the file declares. Memory does not grow with the fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ __all__ = ["ArrowTable", "ArrowWriter", "read_arrow"]
 
 _ROWS = 2**17
 _ROW_GROUP = 2**20
+_READ_AHEAD = 2**20  # bytes
 
 
 def _libraries() -> Any:
@@ -32,70 +33,75 @@ def _libraries() -> Any:
 
 
 class ArrowTable(Table):
-    """Some columns of a Parquet or Arrow IPC file; all of them where `columns` is None."""
+    """Some columns of a Parquet or Arrow IPC file."""
 
-    def __init__(self, path: Path, columns: Mapping[str, Any] | None, *, parquet: bool, rows: int = _ROWS) -> None:
+    def __init__(
+        self, path: Path, columns: Collection[str], *, parquet: bool, others: bool = False, rows: int | None = None
+    ) -> None:
         pa = _libraries()
-        self._pa, self._rows = pa, rows
-        self._source = pa.memory_map(str(path)) if path.stat().st_size else None
+        self._pa, self._rows, self._part = pa, rows or _ROWS, 0.0
+        super().__init__(path, path.stat().st_size)
+        if not self.size:
+            raise SchemaError(f"{self.name} is empty")
+        self._source = pa.OSFile(str(path))
         try:
-            if self._source is None:
-                raise SchemaError(f"{path.name} is empty")
             self._open = _Parquet(pa, self._source) if parquet else _Ipc(pa, self._source)
-            super().__init__(path, self._open.rows)
             names = list(self._open.schema.names)
-            self.names = names if columns is None else list(columns)
-            for name in self.names:
+            for name in columns:
                 found(self.name, name, names, "the schema")
+            self._names = names if others else list(columns)
         except pa.ArrowInvalid:
             self.close()
             raise SchemaError(
-                f"{path.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}"
+                f"{self.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}"
             ) from None
         except BaseException:
             self.close()
             raise
-        self._done = 0
 
     @property
     def position(self) -> int:
-        return self._done
+        return round(self._part * self.size)
 
     def empty(self) -> Chunk:
         schema = self._open.schema
-        return Chunk(0, {name: _column(self._pa.array([], schema.field(name).type)) for name in self.names})
+        return Chunk(0, {name: _column(self._pa.array([], schema.field(name).type)) for name in self._names})
 
     def chunks(self) -> Iterator[Chunk]:
-        for batch in self._open.batches(self.names, self._rows):
-            yield Chunk(batch.num_rows, {name: _column(batch.column(i)) for i, name in enumerate(self.names)})
-            self._done += batch.num_rows
+        for batch, part in self._open.batches(self._names, self._rows):
+            self._part = part
+            yield Chunk(batch.num_rows, {name: _column(batch.column(i)) for i, name in enumerate(self._names)})
 
     def close(self) -> None:
-        if self._source is not None:
-            self._source.close()
+        self._source.close()
 
 
 class _Parquet:
     def __init__(self, pa: Any, source: Any) -> None:
-        self._file = pa.parquet.ParquetFile(source)
+        # Pages are read as they are needed: a row group can be as large as the file.
+        self._file = pa.parquet.ParquetFile(source, buffer_size=_READ_AHEAD, pre_buffer=False)
         self.schema = self._file.schema_arrow
-        self.rows: int = self._file.metadata.num_rows
 
-    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        yield from self._file.iter_batches(batch_size=rows, columns=names)
+    def batches(self, names: list[str], rows: int) -> Iterator[tuple[Any, float]]:
+        """Record batches, and how much of the file is read with them."""
+        done, total = 0, max(self._file.metadata.num_rows, 1)
+        for batch in self._file.iter_batches(batch_size=rows, columns=names):
+            done += batch.num_rows
+            yield batch, done / total
 
 
 class _Ipc:
     def __init__(self, pa: Any, source: Any) -> None:
         self._file = pa.ipc.open_file(source)
         self.schema = self._file.schema
-        self.rows = 0  # not in the footer
 
-    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
-        for i in range(self._file.num_record_batches):
+    def batches(self, names: list[str], rows: int) -> Iterator[tuple[Any, float]]:
+        """As of Parquet."""
+        total = self._file.num_record_batches
+        for i in range(total):
             batch = self._file.get_batch(i).select(names)
             for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+                yield batch.slice(start, rows), (i + 1) / total
 
 
 def _column(array: Any) -> Any:

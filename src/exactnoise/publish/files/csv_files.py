@@ -31,7 +31,10 @@ _LONGEST_FIELD = 2**24
 class CsvTable(Table):
     """Some columns of a CSV file."""
 
-    def __init__(self, path: Path, columns: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, path: Path, columns: Mapping[str, Kind], *, others: bool = False, rows: int | None = None
+    ) -> None:
+        self._rows = rows or _ROWS
         # The limit is the process's. It is never lowered, for whoever has raised it further.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
         self._binary = path.open("rb")
@@ -41,9 +44,10 @@ class CsvTable(Table):
             self._text = text  # closes the file when it is collected, so it must live as long
             self._reader = csv.reader(text)
             header = self._header()
-            self._cells = {
-                name: (found(self.name, name, header, "the header"), cells_of(columns[name])) for name in columns
-            }
+            places = {name: found(self.name, name, header, "the header") for name in columns}
+            if others:
+                places = {name: i for i, name in enumerate(header)}
+            self._cells = {name: (i, cells_of(columns.get(name, "texts"))) for name, i in places.items()}
         except BaseException:
             self._binary.close()
             raise
@@ -77,7 +81,7 @@ class CsvTable(Table):
         rows: list[list[str]] = []
         while True:
             try:
-                rows.extend(itertools.islice(self._reader, _ROWS - len(rows)))
+                rows.extend(itertools.islice(self._reader, self._rows - len(rows)))
                 return rows
             except csv.Error:  # the reader goes on with the next line
                 rows.append([""])

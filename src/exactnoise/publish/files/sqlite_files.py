@@ -31,10 +31,20 @@ def quoted(name: str) -> str:
 
 
 class SqliteTable(Table):
-    """Some columns of a table or view; all of them where none are named."""
+    """Some columns of a table or view."""
 
-    def __init__(self, path: Path, table: str | None, columns: Mapping[str, Kind]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        table: str | None,
+        columns: Mapping[str, Kind],
+        *,
+        others: bool = False,
+        rows: int | None = None,
+    ) -> None:
         super().__init__(path, 0)
+        self._rows = rows or _ROWS
+        path.open("rb").close()  # for an error that says what is wrong
         self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self._connection.text_factory = lambda data: data.decode(errors="replace")
         try:
@@ -42,11 +52,13 @@ class SqliteTable(Table):
                 self.table = self._found_table(table)
                 described = self._connection.execute(f"PRAGMA table_info({quoted(self.table)})").fetchall()
             names, types = [row[1] for row in described], [str(row[2]).upper() for row in described]
-            kinds: dict[str, Kind | None] = dict(columns)
-            self._converters = {}
-            for name, kind in kinds.items():
-                declared = types[found(self.name, name, names, f"table {self.table!r}")]
-                self._converters[name] = _converter(kind, declared, f"{self.name}: column {name!r}")
+            places = {name: found(self.name, name, names, f"table {self.table!r}") for name in columns}
+            if others:
+                places = {name: i for i, name in enumerate(names)}
+            self._converters = {
+                name: _converter(columns.get(name), types[i], f"{self.name}: column {name!r}")
+                for name, i in places.items()
+            }
         except BaseException:
             self._connection.close()
             raise
@@ -62,7 +74,7 @@ class SqliteTable(Table):
         names = ", ".join(map(quoted, self._converters)) or "1"
         with self._readable():
             cursor = self._connection.execute(f"SELECT {names} FROM {quoted(self.table)}")
-            while rows := cursor.fetchmany(_ROWS):
+            while rows := cursor.fetchmany(self._rows):
                 yield self._chunk(rows)
 
     def close(self) -> None:
@@ -96,10 +108,12 @@ def _converter(kind: Kind | None, declared: str, where: str) -> Any:
     if kind is None:
         return list
     is_integer = "INT" in declared
+    # How SQLite itself tells the affinity of a column.
     is_text = any(word in declared for word in ("CHAR", "CLOB", "TEXT"))
     if kind in ("texts", "dates", "times") and is_integer:
         raise SchemaError(f"{where} is declared {declared}, its keys are {kind}")
-    if kind in ("integers", "exact") and is_text:
+    is_real = any(word in declared for word in ("REAL", "FLOA", "DOUB"))
+    if kind in ("integers", "exact") and (is_text or is_real):
         raise SchemaError(f"{where} is declared {declared}, where whole numbers are needed")
     if kind == "exact" or (kind == "number" and is_integer):
         return _exact

@@ -1,0 +1,222 @@
+"""``exactnoise ledger``: budgets that are kept in a file, and what was spent of them."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.accounting.amount import approximately, text
+from exactnoise.cli.console import say
+from exactnoise.cli.errors import UsageError
+from exactnoise.cli.ledger_file import opened
+from exactnoise.errors import ExactNoiseError
+from exactnoise.ledger import Ledger, LedgerBudget
+
+__all__ = ["add_command"]
+
+_DESCRIPTION = """\
+Budgets that are kept in a file: how much privacy loss there may be in all, and what
+each release took of it. Every process that publishes from the same data shares one
+ledger, on a local disk. Entries are only added, each sealed with the digest of the
+one before.
+"""
+
+_EPILOG = """\
+examples:
+  exactnoise ledger create privacy.db --budget visits --epsilon 30 \\
+      --neighbors add-remove --unit person
+  exactnoise ledger show privacy.db
+  exactnoise ledger verify privacy.db
+  exactnoise ledger export privacy.db > privacy.jsonl
+  exactnoise ledger raise-cap privacy.db --budget visits --epsilon 60 --reason "second year"
+  exactnoise ledger recover privacy.db --policy void --reason "the machine lost power"
+"""
+
+_RECOVER = """\
+Close reservations whose process is gone. They stay spent in any case until they are
+closed; publishing the same job under the same id takes one up by itself, at no new
+charge, so this is for what will never be published.
+
+policies:
+  charge   it stays spent; nothing can be published under the id (the default)
+  void     it is no longer spent. Right only if nobody saw any output: say why
+  resume   for a process on another host that is gone: the same job can take it up
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add ``ledger`` and its own commands to the command line."""
+    parser = commands.add_parser(
+        "ledger",
+        help="budgets that are kept in a file",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    create = _action(actions, "create", "make a ledger, or a budget in it; nothing changes if it is there", _create)
+    create.add_argument("--budget", metavar="NAME", required=True)
+    _add_amounts(create, "the cap of all releases together")
+    create.add_argument("--method", choices=["basic", "zcdp"], help="how prices add up; needed with --delta")
+    create.add_argument("--neighbors", choices=["add-remove", "replace-one"], required=True)
+    create.add_argument("--unit", metavar="NAME", required=True, help="whom it protects: person, household, row")
+
+    show = _action(actions, "show", "what each budget has left, and who spent the rest", _show)
+    show.add_argument("--budget", metavar="NAME", help="only this one")
+
+    verify = _action(actions, "verify", "check every entry, and that the caps held at every moment", _verify)
+    verify.add_argument(
+        "--known", metavar="DIGEST", help="a digest that this command printed earlier: is it still in the chain?"
+    )
+
+    export = _action(actions, "export", "all entries, a JSON object a line", _export)
+    export.add_argument("-o", "--output", metavar="OUT", type=Path, help="a file instead of standard output")
+
+    cap = _action(actions, "raise-cap", "promise less privacy than before, for a reason that is kept", _raise_cap)
+    cap.add_argument("--budget", metavar="NAME", required=True)
+    _add_amounts(cap, "the new cap")
+    cap.add_argument("--reason", metavar="TEXT", required=True)
+
+    recover = _action(actions, "recover", "close reservations whose process is gone", _recover, _RECOVER)
+    recover.add_argument("--policy", choices=["charge", "void", "resume"], default="charge")
+    recover.add_argument(
+        "--id", metavar="ID", action="append", help="which; may be given again; default: all dead ones"
+    )
+    recover.add_argument("--reason", metavar="TEXT", help="needed to void")
+
+
+def _action(
+    actions: argparse._SubParsersAction[Any],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], None],
+    description: str | None = None,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=summary,
+        description=description or f"{summary[0].upper()}{summary[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=lambda args: _told(run, args))
+    parser.add_argument("ledger", metavar="LEDGER", type=Path, help="the file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _add_amounts(parser: argparse.ArgumentParser, what: str) -> None:
+    for name, metavar in (("--epsilon", "E"), ("--delta", "D"), ("--rho", "R")):
+        parser.add_argument(name, metavar=metavar, help=f"{what} (exact decimals or fractions)")
+
+
+def _told(run: Callable[[argparse.Namespace], None], args: argparse.Namespace) -> None:
+    """What is wrong with the options is said by the ledger itself."""
+    try:
+        run(args)
+    except ExactNoiseError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _create(args: argparse.Namespace) -> None:
+    terms = {"neighbors": args.neighbors, "unit": args.unit, **_given(args, "epsilon", "delta", "rho", "method")}
+    PrivacyBudget(**terms)  # before a file is made
+    budget = Ledger(args.ledger).create(args.budget, **terms)
+    _say_budgets(args, [budget])
+
+
+def _show(args: argparse.Namespace) -> None:
+    ledger = opened(args.ledger)
+    _say_budgets(args, ledger.budgets() if args.budget is None else [ledger.budget(args.budget)], releases=True)
+
+
+def _verify(args: argparse.Namespace) -> None:
+    digest = opened(args.ledger).verify(args.known)
+    if args.json:
+        say(json.dumps({"ledger": str(args.ledger), "digest": digest}))
+    else:
+        say(
+            f"{args.ledger}: every entry is as it was written, and no cap was exceeded\n"
+            f"digest of the last entry: {digest}\n"
+            "keep it elsewhere; --known DIGEST tells later whether entries were removed"
+        )
+
+
+def _export(args: argparse.Namespace) -> None:
+    entries = io.StringIO()
+    opened(args.ledger).export(entries)
+    if args.output is None:
+        say(entries.getvalue().removesuffix("\n"))
+        return
+    with args.output.open("x", encoding="utf-8", newline="") as file:
+        file.write(entries.getvalue())
+
+
+def _raise_cap(args: argparse.Namespace) -> None:
+    budget = opened(args.ledger).raise_cap(args.budget, reason=args.reason, **_given(args, "epsilon", "delta", "rho"))
+    _say_budgets(args, [budget])
+
+
+def _recover(args: argparse.Namespace) -> None:
+    closed = opened(args.ledger).recover(args.policy, ids=args.id, reason=args.reason)
+    if args.json:
+        say(json.dumps({"closed": [{"id": one.id, "budget": one.budget, "state": one.state} for one in closed]}))
+        return
+    lines = [f"{one.id}: {one.state}, of budget {one.budget}" for one in closed]
+    say("\n".join(lines) or "nothing to recover: no reservation is open whose process is known to be gone")
+
+
+def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def _say_budgets(args: argparse.Namespace, budgets: Sequence[LedgerBudget], *, releases: bool = False) -> None:
+    if args.json:
+        say(json.dumps({"ledger": str(args.ledger), "budgets": [_document(budget) for budget in budgets]}))
+        return
+    lines = []
+    for budget in budgets:
+        lines += [
+            f"{budget.name}: {_amounts(budget.remaining)} remains of {_amounts(budget.total)}",
+            f"  protects each {budget.unit} under {budget.neighbors}; promises {_amounts(budget.guarantee)}, "
+            f"composed by the rule {budget.method}",
+        ]
+        if releases:
+            lines += [f"  {spend.label}: {_amounts(spend.cost)}" for spend in budget.history]
+    say("\n".join(lines) or f"{args.ledger}: no budgets yet; exactnoise ledger create makes one")
+
+
+def _document(budget: LedgerBudget) -> dict[str, Any]:
+    return {
+        "name": budget.name,
+        "neighbors": budget.neighbors,
+        "unit": budget.unit,
+        "method": budget.method,
+        "guarantee": _texts(budget.guarantee),
+        "total": _texts(budget.total),
+        "spent": _texts(budget.spent),
+        "remaining": _texts(budget.remaining),
+        "history": [{"id": spend.label, **_texts(spend.cost)} for spend in budget.history],
+    }
+
+
+def _named(cost: PrivacyCost) -> dict[str, Any]:
+    amounts = {"epsilon": cost.epsilon, "delta": cost.delta or None, "rho": cost.rho}
+    return {name: amount for name, amount in amounts.items() if amount is not None}
+
+
+def _texts(cost: PrivacyCost) -> dict[str, str]:
+    return {name: text(amount) for name, amount in _named(cost).items()}
+
+
+def _amounts(cost: PrivacyCost) -> str:
+    return ", ".join(f"{name} {approximately(amount)}" for name, amount in _named(cost).items())

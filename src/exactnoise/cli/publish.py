@@ -1,0 +1,89 @@
+"""``exactnoise publish``: a job, run into a snapshot that is paid for once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from exactnoise.cli.console import complain, say
+from exactnoise.cli.plan import add_job_arguments
+from exactnoise.cli.progress import Progress
+from exactnoise.publish import Snapshot
+from exactnoise.publish.job import Job
+from exactnoise.publish.metadata import metadata_path
+
+__all__ = ["add_command"]
+
+_DESCRIPTION = """\
+Run a job: reserve its price in the ledger, read the input, count exactly, add
+noise, write the table, commit it in the ledger, and put it in place. Then it is
+frozen: publishing the same id again returns the same table and costs nothing,
+also after a crash at any moment.
+
+What is checked before anything is paid for: the job file, the input's columns
+and their types, the budget. After that no cell of the input can stop the job:
+one that cannot be understood counts as a missing value (nan = under [[statistic]]).
+"""
+
+_EPILOG = """\
+examples:
+  exactnoise ledger create privacy.db --budget visits --epsilon 30 \\
+      --neighbors add-remove --unit person
+  exactnoise plan visits.toml                        look before you pay
+  exactnoise publish visits.toml -o visits.csv
+  exactnoise verify visits.csv --ledger privacy.db
+
+every night, from cron:
+  exactnoise publish visits.toml -o visits-$(date -I).parquet --date $(date -I)
+
+Beside OUT is OUT.release.json, for whoever uses the table: guarantee, exact scales,
+bounds, keys, ledger entry. plan --help shows a job file.
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add ``publish`` to the command line."""
+    parser = commands.add_parser(
+        "publish",
+        help="run a job into a table that is paid for once",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    add_job_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        help="table to make: .csv, .parquet, .arrow or .db; default: the job's [output]",
+    )
+    parser.add_argument("--json", action="store_true", help="print the metadata as one JSON object")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Carry out ``exactnoise publish``."""
+    job = Job.load(args.job, id=args.id, date=args.date)
+    size = job.input.stat().st_size if job.input.is_file() else 0
+    with Progress(job.input.name, size) as progress:
+        snapshot = job.run(args.output, tell=progress.update)
+    try:
+        say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, job))
+    except (OSError, KeyboardInterrupt):  # no failure: it is published
+        complain("published; could not print the summary")
+
+
+def _summary(snapshot: Snapshot, job: Job) -> str:
+    metadata = snapshot.metadata
+    price = ", ".join(
+        f"{name} {metadata[name]}" for name in ("epsilon", "delta", "rho") if metadata[name] not in (None, "0")
+    )
+    return (
+        f"{snapshot.path}: {metadata['rows']} rows, published as {snapshot.id}\n"
+        f"price: {price}, from {job.budget} in {job.ledger}\n"
+        f"{metadata_path(snapshot.path)}: the guarantee, for whoever uses the table"
+    )

@@ -1,0 +1,189 @@
+"""A job: planned without spending anything, and run into a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from exactnoise.accounting import PrivacyBudget
+from exactnoise.errors import BudgetExceeded, ExactNoiseError
+from exactnoise.ledger import Ledger, LedgerBudget
+from exactnoise.publish.definition import Definition
+from exactnoise.publish.exact import Released, Totals, rehearsed
+from exactnoise.publish.files import Table, open_table
+from exactnoise.publish.plan import Expectation, Plan, PlanRow
+from exactnoise.publish.publish import publish
+from exactnoise.publish.snapshot import Snapshot
+
+__all__ = ["Job"]
+
+#: Told how far the input has been read, in bytes where that is known.
+Tell = Callable[[int], None]
+
+
+class Job(Definition):
+    """A job file, checked.
+
+    Made by `Job.load`; the attributes are those of `Definition`.
+
+    Examples
+    --------
+    >>> job = Job.load("visits.toml", date="2024-03-01")  # doctest: +SKIP
+    >>> print(job.plan())  # doctest: +SKIP
+    >>> job.run("visits.csv").read()  # doctest: +SKIP
+    """
+
+    def plan(self, *, expected: Expectation | None = None) -> Plan:
+        """Say what `run` would do. Nothing is spent, and of the input only the types of its columns are read.
+
+        Parameters
+        ----------
+        expected : Expectation, optional
+            What the public expects of the cells.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        JobError, SchemaError, OSError
+            As `run`, but that without a ledger the job's own neighbors and unit are taken.
+        """
+        budget = self._budget() if self.ledger.exists() else None
+        neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
+        with self._open() as table:
+            rehearsal = rehearsed(self, table, neighbors, unit)
+        refusal = None
+        if budget is not None:
+            try:
+                budget.check(self.cost)
+            except BudgetExceeded as error:
+                refusal = error
+        expected = expected or Expectation()
+        rows = tuple(PlanRow.of(released, self.share(released.spec), expected) for released in rehearsal)
+        cells = 1 if self.groups is None else len(self.groups)
+        return Plan(self, neighbors, unit, rows, cells, budget.remaining if budget else None, refusal)
+
+    def run(self, path: str | Path | None = None, *, tell: Tell = lambda done: None) -> Snapshot:
+        """Publish: reserve the price, read the input, release, and put the file in place.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to make; by default the job's output.
+        tell : callable, optional
+            Called with the position in the input, while it is read.
+
+        Returns
+        -------
+        Snapshot
+
+        Raises
+        ------
+        JobError
+            The job does not fit its ledger. Nothing was spent.
+        SchemaError
+            The input does not fit the job: it is found out from its header, before anything is spent.
+        ExactNoiseError, OSError
+            As `publish`.
+
+        Notes
+        -----
+        A cell that cannot be understood counts as a missing one, so that no row can stop a job that has been paid for:
+        what it says once its price is reserved does not depend on rows, unless the file cannot be read to its end.
+        """
+        target = Path(path) if path is not None else self.output
+        if target is None:
+            raise self.section.error(None, "there is no output: say [output] path, or the path to make")
+        budget = self._budget()
+        with self._open() as table:
+            rehearsed(self, table, budget.neighbors, budget.unit)
+
+        def make(purse: PrivacyBudget) -> _Table:
+            totals = Totals(self)
+            with self._open() as table:
+                totals.add_all(table, tell)
+            released = totals.release(lambda spec: {"budget": purse, "label": spec.name, **self.share(spec)})
+            return _Table(self, released)
+
+        return publish(
+            target,
+            make,
+            id=self.id,
+            data_version=self.data_version,
+            budget=budget,
+            query=self.query(),
+            format=self.format,
+            **self.price,
+        )
+
+    def _open(self) -> Table:
+        return open_table(self.input, table=self.table, columns=self.columns)
+
+    def _budget(self) -> LedgerBudget:
+        privacy = self.section.section("privacy")
+        if not self.ledger.exists():
+            raise privacy.error(
+                "ledger",
+                f"there is no {self.ledger}; exactnoise ledger create {self.ledger} --budget {self.budget} makes it",
+            )
+        ledger = Ledger(self.ledger)
+        try:
+            budget = ledger.budget(self.budget)
+        except ExactNoiseError:
+            raise
+        except ValueError as error:
+            raise privacy.error("budget", str(error)) from None
+        for name in ("neighbors", "unit"):
+            said, true = getattr(self, name), getattr(budget, name)
+            if said is not None and said != true:
+                raise privacy.error(name, f"the budget {self.budget!r} has {true!r}, the job says {said!r}")
+        try:
+            budget.check(self.cost)
+        except BudgetExceeded:
+            pass  # not if it has been paid for already
+        except (TypeError, ValueError) as error:
+            raise privacy.error(None, str(error)) from None
+        return budget
+
+    def _relation(self) -> tuple[str, str]:
+        privacy = self.section.section("privacy")
+        if self.neighbors not in ("add-remove", "replace-one") or self.unit is None:
+            raise privacy.error(
+                None,
+                f"the ledger {self.ledger} does not exist yet: create it, or say neighbors = 'add-remove' or "
+                "'replace-one' and unit = 'person', 'row' or another name here, to plan without it",
+            )
+        return self.neighbors, self.unit
+
+
+class _Table:
+    """The output of a job: a row a group."""
+
+    def __init__(self, job: Job, released: Sequence[Released]) -> None:
+        self._job, self._released = job, released
+
+    def columns(self) -> dict[str, Any]:
+        job = self._job
+        groups = () if job.groups is None else job.groups.keys
+        keys = groups if len(job.by) > 1 else [(key,) for key in groups]
+        columns: dict[str, Any] = {name: [key[i] for key in keys] for i, name in enumerate(job.by)}
+        for spec, _, release in self._released:
+            columns |= spec.columns(release)
+        return columns
+
+    def metadata(self) -> list[dict[str, Any]]:
+        """How each column of values was made."""
+        return [
+            {
+                **release.metadata(),
+                "name": spec.name,
+                "input": spec.column,
+                "column": label,
+                "std_error": spec.error_label,
+            }
+            for spec, _, release in self._released
+            for label in spec.labels
+        ]

@@ -1,0 +1,246 @@
+"""The commands plan, publish, verify and ledger: what they print, their exit codes, what they leave behind."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jobs import write_job
+
+from exactnoise.cli import ledger as ledger_command
+from exactnoise.cli import plan, publish
+
+CREATE = ["--budget=visits", "--epsilon=2", "--neighbors=add-remove", "--unit=person"]
+
+
+@pytest.fixture
+def job(run, folder):
+    """A job with a budget for two releases, in the current folder."""
+    write_job(folder)
+    assert run("ledger", "create", "privacy.db", *CREATE).code == 0
+    return run
+
+
+def test_from_plan_to_refusal(job):
+    planned = job("plan", "job.toml", "--expect", "100")
+    assert (planned.code, planned.err) == (0, "")
+    assert "visits in privacy.db: epsilon 2 remains" in planned.out
+    assert "DiscreteLaplace" in planned.out
+
+    published = job("publish", "job.toml", "-o", "out.csv", "--date", "2024-03-01")
+    assert (published.code, published.err) == (0, "")
+    assert "out.csv: 3 rows, published as visits-2024-03-01" in published.out
+    table = Path("out.csv").read_bytes()
+    again = job("publish", "job.toml", "-o", "out.csv", "--date", "2024-03-01")
+    assert (again.code, again.out) == (0, published.out)
+    assert Path("out.csv").read_bytes() == table
+
+    assert job("publish", "job.toml", "-o", "2.parquet", "--id", "second").code == 0
+    refused = job("publish", "job.toml", "-o", "3.csv", "--id", "third")
+    assert (refused.code, refused.out) == (3, "")
+    assert "over budget: epsilon 1 requested, 2 of 2 spent" in refused.err
+    assert "3.csv" not in refused.files
+    planned = job("plan", "job.toml", "--expect", "out.csv")
+    assert planned.code == 3
+    assert "which is too little" in planned.out
+
+    raised = job("ledger", "raise-cap", "privacy.db", "--budget=visits", "--epsilon=3", "--reason=second quarter")
+    assert (raised.code, "epsilon 1 remains of epsilon 3" in raised.out) == (0, True)
+    assert job("publish", "job.toml", "-o", "3.csv", "--id", "third").code == 0
+    shown = job("ledger", "show", "privacy.db")
+    assert [line for line in shown.out.splitlines() if ": epsilon 1" in line] == [
+        "  visits-2024-03-01: epsilon 1",
+        "  second: epsilon 1",
+        "  third: epsilon 1",
+    ]
+    for name in ("out.csv", "2.parquet", "3.csv"):
+        assert job("verify", name, "--ledger", "privacy.db").code == 0
+
+
+def test_json(job):
+    planned = job("plan", "job.toml", "--json").json
+    assert planned["fits"] is True
+    assert [row["name"] for row in planned["statistics"]] == ["count", "mean_minutes"]
+    published = job("publish", "job.toml", "-o", "out.csv", "--id", "x", "--json").json
+    assert published == json.loads(Path("out.csv.release.json").read_text())
+    assert job("verify", "out.csv", "--json").json == {"id": "x", "path": "out.csv", "agree": ["table", "metadata"]}
+    shown = job("ledger", "show", "privacy.db", "--json").json
+    assert shown["budgets"][0]["remaining"] == {"epsilon": "1"}
+    assert shown["budgets"][0]["history"] == [{"id": "x", "epsilon": "1"}]
+    assert len(job("ledger", "verify", "privacy.db", "--json").json["digest"]) == 64
+    assert job("ledger", "recover", "privacy.db", "--json").json == {"closed": []}
+    error = job("publish", "job.toml", "-o", "no/where.csv", "--json")
+    assert (error.code, error.json["exit_code"]) == (5, 5)
+
+
+def test_entries_are_exported(job):
+    job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    entries = [json.loads(line) for line in job("ledger", "export", "privacy.db").out.splitlines()]
+    assert [entry["kind"] for entry in entries] == ["ledger", "budget", "reserved", "committed"]
+    assert job("ledger", "export", "privacy.db", "-o", "log.jsonl").code == 0
+    assert [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()] == entries
+    assert job("ledger", "export", "privacy.db", "-o", "log.jsonl").code == 5
+    known = entries[-1]["digest"]
+    assert job("ledger", "verify", "privacy.db", "--known", known).code == 0
+    assert job("ledger", "verify", "privacy.db", "--known", "0" * 64).code == 4
+
+
+def test_creating_again_changes_nothing(job):
+    assert job("ledger", "create", "privacy.db", *CREATE).code == 0
+    other = job("ledger", "create", "privacy.db", *CREATE[:1], "--epsilon=3", *CREATE[2:])
+    assert (other.code, "other terms" in other.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["plan", "none.toml"], 5, "none.toml: No such file"),
+        (["plan", "job.toml", "--expect", "much"], 5, "much: No such file"),
+        (["plan", "job.toml", "--expect", "-1"], 2, "--expect"),
+        (["plan", "job.toml", "--date", "today"], 2, "2024-12-31"),
+        (["publish", "job.toml"], 2, "there is no output"),
+        (["publish", "job.toml", "-o", "job.toml"], 5, "job.toml"),
+        (["publish", "visits.csv", "-o", "out.csv"], 2, "visits.csv: not valid TOML"),
+        (["verify", "visits.csv"], 4, "no snapshot"),
+        (["verify", "none.csv"], 5, "none.csv"),
+        (["ledger"], 2, "ACTION"),
+        (["ledger", "show", "none.db"], 2, "there is no ledger none.db"),
+        (["ledger", "show", "visits.csv"], 4, "visits.csv"),
+        (["ledger", "show", "privacy.db", "--budget=x"], 2, "'x'"),
+        (["ledger", "create", "new.db", "--budget=b", "--epsilon=0", *CREATE[2:]], 2, "epsilon"),
+        (["ledger", "create", "new.db", "--budget=b", *CREATE[2:]], 2, "epsilon"),
+        (["ledger", "create", "no/new.db", *CREATE], 5, "new.db"),
+        (["ledger", "raise-cap", "privacy.db", "--budget=visits", "--epsilon=1", "--reason=less"], 2, "only raised"),
+        (["ledger", "recover", "privacy.db", "--policy=void"], 2, "reason"),
+    ],
+)
+def test_failures(job, options, code, words):
+    outcome = job(*options)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.count("\n") == 1
+    assert words in outcome.err
+    assert outcome.files == ["job.toml", "privacy.db", "visits.csv"]
+
+
+SECRET = "73195264"
+
+
+@pytest.mark.parametrize(
+    ("visits", "code", "words"),
+    [
+        (f"{SECRET},minutes\na,1\n", 4, "'site' is not in the header"),
+        ("", 4, "first line is empty"),
+        (f"site,minutes\n{SECRET},{SECRET}x\n\xff{SECRET}\n", 0, ""),
+    ],
+)
+def test_no_message_quotes_the_input(job, visits, code, words):
+    Path("visits.csv").write_bytes(visits.encode("latin-1"))
+    outcome = job("publish", "job.toml", "-o", "out.csv")
+    assert outcome.code == code
+    assert words in outcome.err
+    files = [path.read_bytes() for path in Path().iterdir() if path.name != "visits.csv"]
+    assert SECRET.encode() not in b"".join([outcome.out.encode(), outcome.err.encode(), *files])
+    assert ("out.csv" in outcome.files) == (code == 0)
+
+
+def test_tampering_is_found(job):
+    job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    good = Path("out.csv").read_text()
+    Path("out.csv").write_text(good + "z,0,0,0,0\n")
+    tampered = job("verify", "out.csv")
+    assert (tampered.code, "sha256" in tampered.err) == (4, True)
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 4
+    Path("out.csv").write_text(good)
+    assert job("verify", "out.csv").code == 0
+    Path("out.csv").unlink()
+    lost = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    assert (lost.code, "never" in lost.err or "not drawn again" in lost.err) == (5, True)
+
+
+def test_a_full_disk_costs_nothing_more(job, monkeypatch):
+    from exactnoise.publish.files.csv_files import CsvWriter
+
+    def full(self, columns):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CsvWriter, "write", full)
+        outcome = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    assert (outcome.code, "No space left" in outcome.err) == (5, True)
+    assert outcome.files == ["job.toml", "privacy.db", "visits.csv"]
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 0
+    assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["spent"] == {"epsilon": "1"}
+
+
+def test_a_dead_process_can_be_recovered_from(job):
+    script = (
+        "import os, sys, exactnoise.publish.exact as exact, exactnoise.cli as cli\n"
+        "exact.Totals.add_all = lambda *rest: os.kill(os.getpid(), 9)\n"
+        "cli.main(sys.argv[1:])\n"
+    )
+    command = [sys.executable, "-c", script, "publish", "job.toml", "-o", "out.csv", "--id", "x"]
+    assert subprocess.run(command).returncode == -9
+    recovered = job("ledger", "recover", "privacy.db", "--policy=void", "--reason=it was killed before it read a row")
+    assert (recovered.code, recovered.out) == (0, "x: voided, of budget visits\n")
+    assert "nothing to recover" in job("ledger", "recover", "privacy.db").out
+    assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["spent"] == {"epsilon": "0"}
+
+
+def test_the_job_file_in_the_help_works(run, folder):
+    text = plan._EPILOG.split("examples:")[0].split("visits.toml:\n")[1]
+    Path("visits.toml").write_text(text.replace("visits-{date}.parquet", "visits-{date}.csv"))
+    Path("visits-2024-03-01.csv").write_text("site,minutes,user_id\na,5,1\n")
+    Path("yesterday.csv").write_text("site,count\na,500\n")
+    (create,) = [
+        line.split()
+        for line in publish._EPILOG.replace("\\\n", " ").splitlines()
+        if line.startswith("  exactnoise ledger create")
+    ]
+    assert run(*create[1:]).code == 0
+    for line in plan._EPILOG.split("examples:\n")[1].splitlines():
+        if line.startswith("  exactnoise plan"):
+            words = line.split("  ")[1].split()
+            outcome = run(*words[1:], "--date=2024-03-01")
+            assert (outcome.code, outcome.err) == (0, "")
+    for line in publish._EPILOG.split("examples:\n")[1].split("every night")[0].replace("\\\n", " ").splitlines():
+        words = line.split("      ")[0].split()
+        if words[:2] in (["exactnoise", "publish"], ["exactnoise", "plan"]):
+            assert run(*words[1:], "--date=2024-03-01").code == 0
+        elif words[:2] == ["exactnoise", "verify"]:
+            assert run(*words[1:]).code == 0
+
+
+def test_the_ledger_commands_in_the_help_work(run, folder):
+    for line in ledger_command._EPILOG.replace("\\\n", " ").splitlines():
+        if line.startswith("  exactnoise ledger"):
+            words = (
+                line.split(" > ")[0]
+                .replace('"second year"', "because")
+                .replace('"the machine lost power"', "power")
+                .split()
+            )
+            outcome = run(*words[1:])
+            assert (outcome.code, outcome.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", [["plan"], ["publish"], ["verify"], ["ledger"], ["ledger", "recover"]])
+def test_help_teaches(command, capsys, run):
+    with pytest.raises(SystemExit) as stop:
+        run(*command, "--help")
+    assert stop.value.code == 0
+    assert f"exactnoise {' '.join(command)}" in capsys.readouterr().out
+
+
+def test_progress_is_quiet_unless_on_a_terminal(job):
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").err == ""
+
+
+def test_a_small_job_starts_quickly(job):
+    """All of a process, its imports too, in processor time: the machine may do other things."""
+    before = os.times()
+    command = [sys.executable, "-m", "exactnoise", "publish", "job.toml", "-o", "out.csv", "--id", "x"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 2

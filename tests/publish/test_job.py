@@ -15,6 +15,7 @@ from jobs import ALMOST_EXACT, JOB, ledger, loaded, metadata
 from exactnoise.accounting import PrivacyCost
 from exactnoise.errors import BudgetExceeded, IdConflict, JobError, SchemaError
 from exactnoise.publish import Snapshot
+from exactnoise.publish.files import open_table
 
 EXACT = ("epsilon = 1", f"epsilon = {ALMOST_EXACT}")
 
@@ -293,6 +294,28 @@ def test_limits_are_enforced_where_people_are_told_apart(tmp_path, name):
         per_site = [rows for rows in per_site if rows]  # which two sites are kept is drawn
         least, most = least + sum(per_site[:2]), most + sum(per_site[-2:])
     assert least <= counts.sum() <= most < n / 5
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.timestamp("us"), pa.int16()])
+def test_people_are_the_same_in_every_chunk(tmp_path, monkeypatch, kind, gaps):
+    """Each person once in each chunk, whose ids start elsewhere, with gaps in some of the chunks only."""
+    chunks = [list(range(1, 201)), [*range(1, 401, 2), *([None] * 3 if gaps else [])], list(range(-50, 201))]
+    users = [user for chunk in chunks for user in chunk]
+    if kind == pa.string():
+        column = pa.array([None if user is None else f"user {user}" for user in users])
+    else:
+        column = pa.array(users, pa.int16()).cast(pa.int64()).cast(kind)
+    table = pa.table({"site": ["a"] * len(users), "minutes": [1] * len(users), "user": column})
+    pq.write_table(table, tmp_path / "visits.parquet")
+    monkeypatch.setattr("exactnoise.publish.files.arrow_files._ROWS", 200)
+    with open_table(tmp_path / "visits.parquet", columns={"user": "person"}) as opened:
+        assert len(list(opened.chunks())) == 4
+    ledger(tmp_path)
+    person = ('path = "visits.csv"', 'path = "visits.parquet"\nperson = "user"')
+    job = loaded(tmp_path, EXACT, person, ("rows_per_person = 2", "rows_per_person = 1"), visits=None)
+    people = {user for user in users if user is not None}
+    assert job.run(tmp_path / "out.csv").read()["count"].tolist() == [0, len(people), 0]
 
 
 BAD_ROWS = (

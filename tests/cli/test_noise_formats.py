@@ -130,6 +130,18 @@ def test_every_batch_gets_its_own_noise_in_order(run, folder, monkeypatch):
     assert len({tuple(row) for row in columns["visits"].reshape(10, 64).tolist()}) == 10
 
 
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_dictionaries_that_change_from_batch_to_batch(run, folder, monkeypatch, wanted):
+    monkeypatch.setattr("exactnoise.cli.noise_source._ROWS", 64)
+    names = [f"site {n // 50}" for n in range(1000)]
+    table = pa.table({"site": pa.array(names).dictionary_encode(), "visits": np.arange(1000)})
+    pq.write_table(table, "in.parquet", row_group_size=100)
+    assert run("noise", "in.parquet", "-o", f"out.{wanted}", *EXACT).code == 0
+    columns = read_columns(Path(f"out.{wanted}"))
+    assert columns["site"] == names
+    assert columns["visits"].tolist() == list(range(1000))
+
+
 @pytest.mark.parametrize("failing", ["release", "write", "interrupt"])
 def test_what_fails_in_the_middle_leaves_nothing(run, folder, monkeypatch, failing):
     from exactnoise import DiscreteLaplace

@@ -73,14 +73,16 @@ class Release:
         Returns
         -------
         low, high : float or ndarray
-            About the value of the clipped data: what clipping itself changes is not in it.
+            About the value of the data as it was clipped and rounded to the grid: what that changes is not in it.
 
         Raises
         ------
         TypeError
             A quantile has no such interval.
         """
-        low, high = self._estimate.interval(checked_alpha(alpha))
+        level = checked_alpha(alpha)
+        with np.errstate(all="ignore"):
+            low, high = self._estimate.interval(level)
         if not self.axes:
             return low[0].item(), high[0].item()
         return low.reshape(np.shape(self.value)), high.reshape(np.shape(self.value))
@@ -103,7 +105,8 @@ class Release:
             ``pyarrow.table(release.columns())`` and ``polars.DataFrame(release.columns())`` give tables.
         """
         labels = [_columns_of(axis) for axis in self.axes]
-        places = np.indices(tuple(len(axis) for axis in self.axes)).reshape(len(self.axes), -1).tolist()
+        shape = tuple(len(axis) for axis in self.axes)
+        places = np.indices(shape).reshape(len(shape), -1).tolist() if shape else []
         keys = [[column[i] for i in place] for axis, place in zip(labels, places, strict=True) for column in axis]
         names = ["key"] if len(keys) == 1 else [f"key_{i}" for i in range(len(keys))]
         columns: dict[str, Any] = dict(zip(names, keys, strict=True))

@@ -64,6 +64,12 @@ def test_groups_in_the_declared_order(terms):
     assert two.keys == tuple(itertools.product(keys, (0.25, 0.75)))
 
 
+def test_a_number_is_a_table_of_one_row():
+    released = mean([1.0, 2.0], bounds=(0, 5), epsilon=1, neighbors="add-remove", budget=None)
+    columns = released.columns()
+    assert {name: column.shape for name, column in columns.items()} == {"mean": (1,), "std_error": (1,)}
+
+
 def test_groups_of_several_columns():
     names = np.array(["red", "green", "blue"])[BY % 3]
     released = count(by=(BY, list(names)), keys=([0, 1], ["green", "red"]), **EXACT)

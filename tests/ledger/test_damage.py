@@ -155,8 +155,9 @@ def test_entries_cut_off_at_the_end(path):
     assert Ledger(path).verify() != known
     with pytest.raises(LedgerDamaged, match="not in the ledger any more"):
         Ledger(path).verify(known)
-    with pytest.raises(LedgerDamaged, match="entry 8 is gone or changed"):
-        running.budget("visits")
+    for _ in range(2):
+        with pytest.raises(LedgerDamaged, match="entry 8 is gone or changed"):
+            running.budget("visits")
 
 
 def test_a_row_changed_without_further_skill_is_refused_by_the_file(path):

@@ -442,7 +442,7 @@ def test_a_full_disk(tmp_path, budget):
     """Nothing is published, the reservation waits, and with room on the disk it is made anew at no new charge."""
 
     def large(child):
-        return {"x": np.zeros(10**6, np.int64), "visits": np.resize(noisy(child)["visits"], 10**6)}
+        return {"x": np.zeros(2 * 10**5, np.int64), "visits": np.resize(noisy(child)["visits"], 2 * 10**5)}
 
     def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, 2**19))

@@ -105,8 +105,7 @@ class Release:
             ``pyarrow.table(release.columns())`` and ``polars.DataFrame(release.columns())`` give tables.
         """
         labels = [_columns_of(axis) for axis in self.axes]
-        shape = tuple(len(axis) for axis in self.axes)
-        places = np.indices(shape).reshape(len(shape), -1).tolist() if shape else []
+        places = np.indices(tuple(map(len, self.axes))).reshape(len(self.axes), np.size(self.value)).tolist()
         keys = [[column[i] for i in place] for axis, place in zip(labels, places, strict=True) for column in axis]
         names = ["key"] if len(keys) == 1 else [f"key_{i}" for i in range(len(keys))]
         columns: dict[str, Any] = dict(zip(names, keys, strict=True))

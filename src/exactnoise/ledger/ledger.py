@@ -70,6 +70,8 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.abspath(path))  # noqa: PTH100 - the name that was given, not what a link points to
         self._book = Book()
+        self._first: dict[str, Any] = {}
+        self._damage: str | None = None
         open_or_create(self.path, {"format": _FORMAT, "ledger": secrets.token_hex(16)})
         with self._reading():
             pass
@@ -332,17 +334,21 @@ class Ledger:
 
     def _catch_up(self, rows: Rows) -> None:
         """Read what this or another process has written since."""
-        book = self._book
-        last = book.last
+        if self._damage is not None:
+            raise LedgerDamaged(self._damage)
+        book, last = self._book, self._book.last
         try:
             for entry in rows.since(last.sequence, last.digest) if last else rows.since(0, ""):
                 book.read(entry)
                 if entry.sequence == 1:
                     self._first = entry.details
+            self._checked(book)
+        except LedgerDamaged as error:
+            self._damage = str(error)  # also when it is used again: then less is known that it could be compared with
+            raise
         except BaseException:
             self._book = Book()  # half an entry may have been taken in
             raise
-        self._checked(book)
 
     def _checked(self, book: Book) -> Entry:
         if book.last is None:

@@ -108,42 +108,15 @@ def publish(
     purse = PrivacyBudget(**terms, epsilon=epsilon, delta=delta, rho=rho, method=None if delta is None else "basic")
     public = {"data_version": checked_text(data_version, "data_version"), "query": query}
     reservation = budget._reserve(checked_text(id, "id"), _digest({**terms, **public, **amounts(cost)}), cost, public)
-    staging = Staging(target, id, reservation.turn)
-    if reservation.state == "committed":
-        return _finish(target, staging, reservation)
-
-    attempt = _Attempt(budget, reservation, staging, purse)
-    with attempt.before_the_data():
-        staging.create()
-        writer = open_writer(staging.table, format or format_named(target) or "csv")
-    with attempt.with_the_data():
-        columns, rows = _write(writer, attempt.batches(make))
-        if not purse.history:
-            raise ValueError("make returned a table without spending from its budget: exact numbers are not published")
-        document = {
-            "format": FORMAT,
-            "id": id,
-            **public,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "columns": columns,
-            "rows": rows,
-            "statistics": statistics_of(attempt.made, purse.history, columns),
-            **amounts(cost),
-            "composition": limits.method,
-            **terms,
-            "ledger": {
-                "id": budget.ledger.id,
-                "budget": budget.name,
-                "entry": reservation.entry,
-                "digest": reservation.seal,
-            },
-            "versions": versions(),
-        }
-        digests = staging.seal(document)
-        staging.refuse_foreign()
-    attempt.commit(target, digests)
-    staging.put_in_place(digests, sealed=True)
-    return Snapshot.open(target)
+    try:
+        if reservation.state == "committed":
+            return _finish(target, reservation)
+        attempt = _Attempt(budget, reservation, Staging(target, id, reservation.turn), purse)
+        said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
+        return attempt.publish(make, format or format_named(target) or "csv", *said)
+    finally:
+        if reservation.holder is not None:
+            reservation.holder.done()
 
 
 def _digest(query: dict[str, Any]) -> str:
@@ -154,9 +127,10 @@ def _digest(query: dict[str, Any]) -> str:
         raise TypeError(f"query must be of JSON's types, without NaN and infinities: {error}") from None
 
 
-def _finish(target: Path, staging: Staging, committed: Reservation) -> Snapshot:
+def _finish(target: Path, committed: Reservation) -> Snapshot:
     """Put what was committed in place, which it may be already."""
     outcome = committed.outcome
+    staging = Staging(target, committed.id, committed.turn)
     digests = Digests(outcome["sha256"], outcome["metadata_sha256"])
     if str(target) == outcome["path"]:
         staging.put_in_place(digests)
@@ -193,24 +167,52 @@ def _write(writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[s
 
 
 class _Attempt:
-    """One turn at a reservation, and what becomes of it if something fails.
-
-    Attributes
-    ----------
-    made : object
-        What `make` returned.
-    """
+    """One turn at a reservation, and what becomes of it if something fails."""
 
     def __init__(self, budget: LedgerBudget, reservation: Reservation, staging: Staging, purse: PrivacyBudget) -> None:
-        self.made: Any = None
+        self._made: Any = None
         self._budget = budget
         self._reservation = reservation
         self._staging = staging
         self._purse = purse
         self._make_failed = False
 
+    def publish(self, make: Make, form: Format, name: Mapping[str, Any], price: Mapping[str, Any]) -> Snapshot:
+        """Carry it out; `name` and `price` are what the metadata says before and after the table."""
+        staging = self._staging
+        with self._before_the_data():
+            staging.create()
+            writer = open_writer(staging.table, form)
+        with self._with_the_data():
+            columns, rows = _write(writer, self._batches(make))
+            if not self._purse.history:
+                raise ValueError(
+                    "make returned a table without spending from its budget: exact numbers are not published"
+                )
+            document = {
+                "format": FORMAT,
+                **name,
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "columns": columns,
+                "rows": rows,
+                "statistics": statistics_of(self._made, self._purse.history, columns),
+                **price,
+                "ledger": {
+                    "id": self._budget.ledger.id,
+                    "budget": self._budget.name,
+                    "entry": self._reservation.entry,
+                    "digest": self._reservation.seal,
+                },
+                "versions": versions(),
+            }
+            digests = staging.seal(document)
+            staging.refuse_foreign()
+        self._commit(digests)
+        staging.put_in_place(digests, sealed=True)
+        return Snapshot.open(staging.target)
+
     @contextlib.contextmanager
-    def before_the_data(self) -> Iterator[None]:
+    def _before_the_data(self) -> Iterator[None]:
         """A failure in here is not charged; but what an earlier turn may have read stays so."""
         try:
             yield
@@ -220,7 +222,7 @@ class _Attempt:
             raise
 
     @contextlib.contextmanager
-    def with_the_data(self) -> Iterator[None]:
+    def _with_the_data(self) -> Iterator[None]:
         """A failure in here stays charged; for good if it came from `make` and something had been drawn."""
         try:
             yield
@@ -231,12 +233,12 @@ class _Attempt:
                 error.filename = str(self._staging.target)  # a full disk does not say which file it was about
             raise
 
-    def batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
+    def _batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
         """What `make` returns, as mappings."""
         try:
-            self.made = make(self._purse)
-            whole = isinstance(self.made, Mapping) or callable(getattr(self.made, "columns", None))
-            batches = iter((self.made,) if whole else self.made)
+            self._made = make(self._purse)
+            whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
+            batches = iter((self._made,) if whole else self._made)
         except Exception:
             self._make_failed = True
             raise
@@ -252,15 +254,18 @@ class _Attempt:
             if not isinstance(columns, Mapping):
                 raise TypeError(
                     "make must return a mapping of names to columns, something whose columns() is one, or an iterable "
-                    f"of these, got {type(self.made).__name__}"
+                    f"of these, got {type(self._made).__name__}"
                 )
             yield columns
 
-    def commit(self, target: Path, digests: Digests) -> None:
+    def _commit(self, digests: Digests) -> None:
         """Commit the digests. What waits is removed only if it is certain that they are not committed."""
         try:
             self._budget._commit(
-                self._reservation, path=str(target), sha256=digests.table, metadata_sha256=digests.metadata
+                self._reservation,
+                path=str(self._staging.target),
+                sha256=digests.table,
+                metadata_sha256=digests.metadata,
             )
         except IdConflict:
             self._staging.discard()

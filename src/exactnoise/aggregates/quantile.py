@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -78,8 +79,9 @@ class Quantile(BoundedStatistic):
             cells = np.empty(values.size, np.int64)
             quantizer.cells(values, cells)
             if block.codes is not None:
-                nowhere = (cells < 0) | (block.codes < 0)
-                cells = np.where(nowhere, -1, block.codes * self._cells + cells)
+                counted = (cells >= 0) & (block.codes.view(np.uint64) < np.uint64(self.groups))
+                with np.errstate(over="ignore"):
+                    cells = np.where(counted, block.codes * self._cells + cells, -1)
             count_codes(cells, tally.counts)
         return tally._replace(rows=stop - start)
 
@@ -87,7 +89,7 @@ class Quantile(BoundedStatistic):
         if terms.mechanism is not None:
             raise ValueError("a quantile is selected by the exponential mechanism: leave mechanism= out")
         # In how many groups one unit can change the scores.
-        touched = terms.groups if terms.neighbors == "add-remove" else min(2 * terms.groups, self.groups)
+        touched = min(terms.groups if terms.neighbors == "add-remove" else 2 * terms.groups, self.groups)
         mechanisms = tuple(_mechanism(terms, level, touched * len(self._q)) for level in self._q)
         total = mechanisms[0].cost
         for mechanism in mechanisms[1:]:
@@ -203,13 +205,16 @@ def _mechanism(terms: Terms, level: Fraction, times: int) -> Exponential:
     one_row = max(below, above) if terms.neighbors == "add-remove" else level.denominator
     sensitivity = one_row * terms.rows
     if "rho" in terms.price:
-        family: Any = Exponential
-        mechanism: Exponential | None = fitted(
-            family, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times}
-        )
-        assert mechanism is not None
-        return mechanism
+        return _fitted(sensitivity, terms.price["rho"] / times)
     return Exponential(sensitivity=sensitivity, epsilon=terms.price["epsilon"] / times)
+
+
+@lru_cache(maxsize=256)
+def _fitted(sensitivity: int, rho: Fraction) -> Exponential:
+    family: Any = Exponential
+    mechanism: Exponential | None = fitted(family, {"sensitivity": sensitivity}, {"rho": rho})
+    assert mechanism is not None
+    return mechanism
 
 
 def _scores(counts: npt.NDArray[np.int64], level: Fraction) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -72,6 +73,20 @@ def test_types_of_parquet(run, folder, kind, expected):
     assert str(schema.field("visits").type) == expected
     assert schema.field("s").type == pa.dictionary(pa.int32(), pa.string())
     assert pq.read_table("out.pq")["visits"].to_pylist() == pytest.approx([1, 2], abs=0.1)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.uint64(), pa.int64()])
+@pytest.mark.parametrize("missing", [-1, 2**53 + 1])
+def test_missing_whole_numbers_count_exactly(run, folder, kind, missing):
+    pq.write_table(pa.table({"visits": pa.array([1, None, 100], kind)}), "in.parquet")
+    assert run("noise", "in.parquet", "-o", "out.csv", *EXACT, f"--nan={missing}").code == 0
+    assert read_columns(Path("out.csv"))["visits"].tolist() == [1, missing, 100]
+
+
+def test_a_pipe_is_read_once(run, folder):
+    os.mkfifo("pipe")
+    outcome = run("noise", "pipe", "-o", "out.parquet", *EXACT)
+    assert (outcome.code, "pipe is no file" in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import os
 import sqlite3
 import time
 from fractions import Fraction
@@ -403,6 +404,8 @@ def test_wrong_columns_of_a_csv_cost_nothing(tmp_path):
         refused_unpaid(tmp_path, SchemaError, words)
     (tmp_path / "visits.csv").unlink()
     refused_unpaid(tmp_path, FileNotFoundError, "visits.csv")
+    os.mkfifo(tmp_path / "visits.csv")
+    refused_unpaid(tmp_path, JobError, "line 4: input.path: .* must be a file")
 
 
 def test_columns_of_people_are_checked(tmp_path):

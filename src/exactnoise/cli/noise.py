@@ -183,13 +183,14 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _source(args: argparse.Namespace, parse: Parse) -> Source:
+    whole = args.mechanism in _ON_INTEGERS
     return open_source(
         args.input,
         args.column,
         args.table,
         parse=parse,
-        whole=args.mechanism in _ON_INTEGERS,
-        missing=float(args.nan),
+        whole=whole,
+        missing=_whole_number(args.nan, args.mechanism) if whole else 0,
         instead=args.mechanism.removeprefix("discrete-"),
     )
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from exactnoise.cli.errors import UsageError
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.table import Parse, Table
 from exactnoise.errors import SchemaError
@@ -74,11 +75,9 @@ class TextSource:
 
 
 class TypedSource:
-    """Parquet, Arrow IPC and SQLite: the column's type is checked, and a missing value counts as `missing`."""
+    """Parquet, Arrow IPC and SQLite: the column's type is checked; a missing whole number counts as `missing`."""
 
-    def __init__(
-        self, path: Path, column: str, table: str | None, *, whole: bool, missing: float, instead: str
-    ) -> None:
+    def __init__(self, path: Path, column: str, table: str | None, *, whole: bool, missing: int, instead: str) -> None:
         self._path, self._column, self._table = path, column, table
         self._kind: files.Kind = "exact" if whole else "number"
         self._whole, self._missing = whole, missing
@@ -108,7 +107,12 @@ class TypedSource:
             return values  # the mechanism has its own replacement
         if isinstance(values, np.ma.MaskedArray):
             return values.filled(self._missing)
-        return values if isinstance(values, np.ndarray) else values.fill_null(round(self._missing)).to_numpy()
+        if isinstance(values, np.ndarray):
+            return values
+        filled = values.fill_null(0).to_numpy()
+        exact = (np.minimum(filled, np.uint64(2**63 - 1)) if filled.dtype == np.uint64 else filled).astype(np.int64)
+        exact[np.asarray(values.is_null())] = self._missing
+        return exact
 
     def _check_type(self, none: Any, instead: str) -> None:
         kind = str(getattr(none, "type", None) or none.dtype)
@@ -127,9 +131,13 @@ class TypedSource:
 
 
 def open_source(
-    path: Path, column: str, table: str | None, *, parse: Parse, whole: bool, missing: float, instead: str
+    path: Path, column: str, table: str | None, *, parse: Parse, whole: bool, missing: int, instead: str
 ) -> Source:
     """Check a table's schema: that the column is there, once, and is one of (whole) numbers."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(
+            f"{path} is no file: only from CSV to CSV, without a ledger, can IN be a pipe, as it is read twice"
+        )
     if files.format_inside(path) == "csv":
         return TextSource(path, column, parse)
     return TypedSource(path, column, table, whole=whole, missing=missing, instead=instead)

@@ -125,6 +125,8 @@ class Job(Definition):
         return reservation is not None and reservation.state == "committed"
 
     def _open(self) -> Table:
+        if self.input.exists() and not (self.input.is_file() or self.input.is_dir()):
+            raise self.section.section("input").error("path", f"{self.input} must be a file: it is opened twice")
         return open_table(self.input, table=self.table, columns=self.columns)
 
     def _budget(self) -> LedgerBudget:

@@ -11,6 +11,7 @@ import math
 import pickle
 
 import numpy as np
+import pyarrow
 import pytest
 
 from exactnoise import DiscreteLaplace, Laplace, PrivacyBudget, aggregates
@@ -292,3 +293,111 @@ def test_quantiles_of_chosen_granularity():
     assert released.value[0] == 4
     assert released.value[-1] == 48
     assert (np.diff(released.value) >= 0).all()
+
+
+def test_columns_are_of_one_type_and_length():
+    """What pandas.DataFrame and pyarrow.table take: plain lists of one type, with None, and arrays."""
+    cases = [
+        count(by=BY, keys=[3, 1], **EXACT),
+        mean(X, bounds=(0, 50), by=(BY, BY % 2), keys=([1, 2], [0, 1]), **EXACT),
+        histogram(X, edges=[0, 10, 20.5], other=True, **EXACT),
+        histogram(BY, categories=[5, 6], other=True, **EXACT),
+        histogram((X, BY), edges=([0, 10], None), categories=(None, [5, 6]), other=True, by=BY, keys=[1], **EXACT),
+        histogram(["a", "b"], categories=["a"], other=True, **EXACT),
+        quantile(X, [0.5, 0.75], bounds=(0, 50), by=BY, keys=[1, 2], **EXACT),
+        vector_sum(np.ones((3, 4)), norm="l2", bound=1, by=[1, 2, 1], keys=[1, 2], **EXACT),
+        aggregates.sum(X, bounds=(0, 50), **EXACT),
+    ]
+    for released in cases:
+        columns = released.columns()
+        assert {len(column) for column in columns.values()} == {np.size(released.value)}
+        for name, column in columns.items():
+            if isinstance(column, list):
+                kinds = {type(part) for part in column} - {type(None)}
+                assert kinds <= {int, float} or len(kinds) == 1, (name, column)
+        table = pyarrow.table(columns)
+        assert table.num_rows == np.size(released.value)
+    lower, upper = list(cases[2].columns().values())[:2]
+    assert (lower, upper) == ([0, 10, None], [10, 20.5, None])
+    assert cases[5].columns()["key"] == ["a", "other"]
+
+
+def test_a_category_may_not_be_called_other():
+    with pytest.raises(ValueError, match="other"):
+        histogram(["a"], categories=["a", "other"], other=True, **EXACT)
+
+
+def test_metadata_says_what_was_promised_and_how():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=10)
+    declared = mean(X, bounds=(0, 50), epsilon=1, budget=budget, rows_per_person=2).metadata()
+    assert declared["sensitivity"] == ["50", "2"]
+    assert declared["contributions"] == "declared"
+    assert "groups_per_person" not in declared
+    enforced = count(person=BY, epsilon=1, budget=budget, rows_per_person=2).metadata()
+    assert enforced["contributions"] == "enforced by sampling"
+    median = quantile(X, 0.5, bounds=(0, 50), epsilon=1, budget=budget, rows_per_person=1).metadata()
+    assert median["granularity"] == []
+    assert median["step"] == "0.015625"
+    assert "contributions" not in count(X > 1, **EXACT).metadata()
+
+
+def test_released_arrays_cannot_be_changed():
+    released = count(by=BY, keys=range(3), **EXACT)
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(released)[0] = 7
+
+
+def test_undeclared_codes_are_dropped_however_large():
+    huge = np.array([2**62, -(2**62), 2**63 - 1, 5])
+    terms = {"by": huge, "keys": range(4), **EXACT}
+    assert histogram([0.5] * 4, edges=[0, 1, 2, 3, 4], **terms).value.sum() == 0
+    assert quantile([0.5] * 4, 0.5, bounds=(0, 1), **{**terms, "epsilon": 1}).value.shape == (4,)
+    both = histogram((huge, np.ones(4, int)), categories=(range(4), range(4)), **EXACT)
+    assert both.value.sum() == 0
+
+
+def test_edges_beyond_the_integers():
+    for dtype in (np.int64, np.uint64):
+        largest = np.array([np.iinfo(dtype).max], dtype)
+        assert histogram(largest, edges=[0, 1e20, 1e30], **EXACT).value.tolist() == [1, 0]
+        assert histogram(largest, edges=[1e20, 1e30], **EXACT).value.tolist() == [0]
+        assert histogram(largest, edges=[-1e30, -1e20, 0], **EXACT).value.tolist() == [0, 0]
+
+
+def test_the_number_of_groups_bounds_what_one_person_changes():
+    terms = {"by": [0, 1], "keys": [0, 1], "rows_per_person": 1, "groups_per_person": 100, "budget": None, "epsilon": 1}
+    for neighbors, change in (("add-remove", 2), ("replace-one", 2)):
+        assert count(neighbors=neighbors, **terms).mechanism.sensitivity == change
+        assert histogram([1, 2], edges=[0, 10], neighbors=neighbors, **terms).mechanism.sensitivity == change
+
+
+def test_grouped_quantiles_pay_for_two_groups():
+    """Also in rho, in which one row that stays in its group can cost more than two that come and go."""
+    terms = {"by": [0] * 10, "keys": [0, 1], "bounds": (0, 10), "budget": None, "neighbors": "replace-one"}
+    for price in ({"rho": "0.001"}, {"epsilon": 1}):
+        released = quantile(np.arange(10.0), 0.5, **terms, **price)
+        assert released.cost.rho >= 2 * released.mechanism.cost.rho
+        assert released.mechanism.sensitivity == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_noise_warns():
+    for _ in range(100):
+        released = variance([1.0] * 5, bounds=(0, 1e149), epsilon=1, budget=None, neighbors="add-remove")
+        released.interval()
+    with np.errstate(all="raise"):
+        variance([1.0] * 5, bounds=(0, 1e-100), epsilon=1, budget=None, neighbors="add-remove").interval()
+        aggregates.sum(np.array([1e300, np.inf, np.nan]), bounds=(0, 1e290), **EXACT)
+
+
+def test_a_refused_chunk_leaves_no_size():
+    statistic = aggregates.VectorSum(norm="l2", bound=1, keys=["a"])
+    with pytest.raises(ValueError, match="length"):
+        statistic.add(np.ones((3, 2)), by=["a"])
+    statistic.add(np.ones((3, 3)), by=["a"] * 3)
+
+
+@pytest.mark.parametrize("bounds", [{5, 1}, {0: 1, 1: 2}, "01"], ids=str)
+def test_bounds_have_an_order(bounds):
+    with pytest.raises(TypeError, match="pair"):
+        aggregates.sum(X, bounds=bounds, **EXACT)

@@ -100,6 +100,7 @@ def test_three_statistics_of_epsilon_1_in_total():
         lambda x, **terms: quantile(x, 0.5, bounds=(0, 1), **terms),
         lambda x, **terms: histogram(x, edges=[0, 1], **terms),
         lambda x, **terms: histogram(x, categories=["a"], **terms),
+        lambda x, **terms: histogram((x, x), edges=([0, 1], [0, 1]), **terms),
         lambda x, **terms: vector_sum(x, norm="l2", bound=1, **terms),
     ],
 )
@@ -110,6 +111,16 @@ def test_a_refusal_comes_before_the_data(call, neighbors):
         call(Untouchable(), budget=paying, epsilon="1.1")
     assert paying.spent.epsilon == 0
     assert paying.history == ()
+
+
+def test_a_refusal_comes_before_the_people():
+    paying = budget(unit="person")
+    for call in (
+        lambda **terms: aggregates.sum(X, bounds=(0, 1), person=Untouchable(), **terms),
+        lambda **terms: count(by=X, keys=[1], person=Untouchable(), groups_per_person=1, **terms),
+    ):
+        with pytest.raises(BudgetExceeded):
+            call(budget=paying, epsilon="1.1", rows_per_person=1)
 
 
 @BY_CALL
@@ -265,3 +276,24 @@ def test_a_statistic_is_released_once_and_refused_without_loss():
     with pytest.raises(ValueError, match="same definition"):
         aggregates.Sum(bounds=(0, 10)).merge(aggregates.Sum(bounds=(0, 11)))
     assert "30" not in repr(statistic)
+
+
+def test_the_noise_picked_for_a_delta_is_never_the_larger():
+    by = {"by": [0], "keys": range(200)}
+    for groups in (1, 2, 5, 8, 9, 10, 20, 200):
+        for epsilon in ("0.1", 1, 5):
+            terms = {"epsilon": epsilon, "delta": "1e-6", "budget": None, "neighbors": "add-remove", **by}
+            people = {"rows_per_person": 1, "groups_per_person": groups}
+            stds = {
+                kind: aggregates.sum([1.0], bounds=(0, 1), mechanism=kind, **terms, **people).mechanism.std
+                for kind in (None, "laplace", "gaussian")
+            }
+            assert stds[None] == min(stds["laplace"], stds["gaussian"])
+
+
+@BY_CALL
+def test_a_misspelt_keyword_is_named(call):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilom'"):
+        call(budget=budget(), epsilom=1)
+    with pytest.raises(TypeError, match="'bound'"):
+        mean(X, bound=(0, 1), budget=budget(), epsilon=1)

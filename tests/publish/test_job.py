@@ -39,6 +39,18 @@ def test_a_job_is_published_and_paid_for_once(tmp_path):
     snapshot.verify(budget.ledger)
 
 
+def test_what_is_published_needs_no_input_any_more(tmp_path):
+    budget = ledger(tmp_path, epsilon=1).budget("visits")
+    job = loaded(tmp_path)
+    before = job.run(tmp_path / "out.csv").path.read_bytes()
+    plan = job.plan()
+    assert (plan.published, plan.refusal) == (True, None)
+    assert "costs nothing again" in str(plan)
+    (tmp_path / "visits.csv").unlink()
+    assert job.run(tmp_path / "out.csv").path.read_bytes() == before
+    assert budget.spent == PrivacyCost(epsilon=1)
+
+
 def test_metadata_tell_all_that_is_public_and_nothing_else(tmp_path):
     ledger(tmp_path)
     visits = "site,minutes,user\n" + "a,48213977,u77310452\n" * 7

@@ -40,7 +40,7 @@ class Bounds:
                 f"{statistic} needs bounds=(lower, upper), fixed without looking at the data: values outside are "
                 "clipped, and the noise grows with them"
             )
-        if isinstance(bounds, (str, bytes)):
+        if isinstance(bounds, (str, bytes, set, frozenset, dict)):
             raise TypeError(f"bounds must be a pair (lower, upper), got {bounds!r}")
         try:
             pair = tuple(bounds)

@@ -185,8 +185,8 @@ def _check_size(n: object, mask: object) -> None:
         raise TypeError("n is for counts without a mask: a mask tells how many rows there are")
     if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer, type(None))):
         raise TypeError(f"n must be a whole number, how many rows there are, got {n!r}")
-    if n is not None and not 0 <= n < 2**62:
-        raise ValueError(f"n must be between 0 and 2**62, got {n!r}")
+    if n is not None and not 0 <= n < 2**48:
+        raise ValueError(f"n must be at least 0 and less than 2**48, got {n!r}")
 
 
 def _booleans(mask: Any) -> Any:

@@ -6,6 +6,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -100,18 +101,19 @@ class Histogram(CellCounts):
         self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, person: Any, terms: Terms | None
     ) -> Chunk:
         """Settle each row's cell."""
-        cells: Codes | None = None
+        cells, count = None, 1
         for axis, values, name, length in zip(self._axes, columns, names, self._lengths, strict=True):
             codes = axis.codes(values, name)
             if cells is not None and codes.size != cells.size:
                 raise ValueError(f"{name} must have the length of {names[0]}, {cells.size}, got {codes.size}")
             if self._other:  # as unsigned numbers, negative ones are the largest
                 codes = np.minimum(codes.view(np.uint64), np.uint64(length - 1)).view(np.int64)
-            cells = codes if cells is None else _nested(cells, codes, length)
+            cells = codes if cells is None else _nested(cells, count, codes, length)
+            count *= length
         assert cells is not None
         groups = self._codes(by, person, cells.size, terms)
         if groups is not None:
-            cells = _nested(groups, cells, self.cells)
+            cells = _nested(groups, self.groups, cells, count)
         return Chunk((), cells, cells.size)
 
     def _add(self, chunk: Chunk, start: int, stop: int) -> Tally:
@@ -121,7 +123,7 @@ class Histogram(CellCounts):
         return tally._replace(rows=stop - start)
 
     def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
-        change = terms.cells_change(cells=self.groups * self.cells)
+        change = terms.cells_change(bins=self.groups, cells=self.groups * self.cells)
         return noise_for(terms, [Part("histogram", change, 0, whole=True)])
 
     def _cell_axes(self) -> tuple[Sequence[Any], ...]:
@@ -220,21 +222,24 @@ class _Edges(_Axis):
         if any(abs(edge) > _LARGEST_EDGE for edge in exact_edges):
             raise ValueError(f"{name} must be between -1e308 and 1e308")
         self._floats = np.array([float(edge) for edge in exact_edges])
-        if not (np.diff(self._floats) > 0).all():
+        # Whole numbers that a double rounds are then beyond all edges.
+        self._exact_as_doubles = bool((np.abs(self._floats) <= 2.0**52).all())
+        # As fractions: under flush-to-zero, comparisons of doubles take subnormal ones for 0.
+        if any(a >= b for a, b in itertools.pairwise(map(Fraction, self._floats.tolist()))):
             raise ValueError(f"{name} must ascend strictly")
         self.labels = tuple(itertools.pairwise(edge.item() if isinstance(edge, np.generic) else edge for edge in typed))
 
     def codes(self, values: Any, name: str) -> Codes:
         lanes = column(values, name)
         codes = np.empty(lanes.values.size, np.int64)
-        if lanes.is_integer:
+        if lanes.is_integer and not self._exact_as_doubles:
             # A whole number is below an edge if it is below the whole number above that.
             above = [math.ceil(edge) for edge in self._floats[:-1].tolist()] + [math.floor(self._floats[-1]) + 1]
             dtype = np.uint64 if lanes.values.dtype == np.uint64 else np.int64
-            limits = np.iinfo(dtype)
-            inside = [min(max(edge, limits.min), limits.max) for edge in above]
-            codes[:] = np.searchsorted(np.array(inside, dtype), lanes.values.astype(dtype), side="right") - 1
-            codes[codes == len(self.labels)] = len(self.labels) - 1 if above[-1] > limits.max else -1
+            least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+            inside = np.array([max(edge, least) for edge in above if edge <= most], dtype)
+            codes[:] = np.searchsorted(inside, lanes.values.astype(dtype), side="right") - 1
+            codes[codes == len(self.labels)] = -1
             if lanes.missing is not None:
                 codes[lanes.missing] = -1
             return codes
@@ -289,6 +294,9 @@ def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:
     return ("x",) if len(columns) == 1 else tuple(f"x[{i}]" for i in range(len(columns)))
 
 
-def _nested(outer: Codes, inner: Codes, length: int) -> Codes:
-    """The code of a cell of both, -1 where either has none."""
-    return np.where((outer < 0) | (inner < 0) | (inner >= length), -1, outer * length + inner)
+def _nested(outer: Codes, outer_count: int, inner: Codes, inner_count: int) -> Codes:
+    """The code of a cell of both, -1 where either is none of so many."""
+    counted = outer.view(np.uint64) < np.uint64(outer_count)
+    counted &= inner.view(np.uint64) < np.uint64(inner_count)
+    with np.errstate(over="ignore"):
+        return np.where(counted, outer * inner_count + inner, -1)

@@ -13,7 +13,7 @@ from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates._columns import BLOCK, Integers, Kind, mapped
 from exactnoise.mechanisms._arrow import Text
 
-__all__ = ["People", "bounded_change", "kept"]
+__all__ = ["bounded_change", "kept"]
 
 _Words = npt.NDArray[np.uint64]
 _WORDS_OF_A_KEY = 1 << 20
@@ -83,7 +83,7 @@ def kept(
     words (the property that a mixture of pairs, each of them within the guarantee, is within it: both epsilon-delta
     and Renyi divergences are jointly quasi-convex).
     """
-    ids = mapped(person, "person", People())
+    ids = mapped(person, "person", _People())
     if n is not None and ids.size != n:
         raise ValueError(f"person must have the length of the other columns: {n} rows, not {ids.size}")
     counted = ids >= 0
@@ -192,7 +192,7 @@ def _random_words(streams: int, n: int) -> _Words:
     return words[: streams * n].reshape(streams, n)
 
 
-class People:
+class _People:
     """Numbers for ids, from 0 on: those of `_numbered` for numbers, for others in the order in which they come."""
 
     def __init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -78,42 +79,22 @@ class Quantile(BoundedStatistic):
             cells = np.empty(values.size, np.int64)
             quantizer.cells(values, cells)
             if block.codes is not None:
-                nowhere = (cells < 0) | (block.codes < 0)
-                cells = np.where(nowhere, -1, block.codes * self._cells + cells)
+                counted = (cells >= 0) & (block.codes.view(np.uint64) < np.uint64(self.groups))
+                with np.errstate(over="ignore"):
+                    cells = np.where(counted, block.codes * self._cells + cells, -1)
             count_codes(cells, tally.counts)
         return tally._replace(rows=stop - start)
-
-    def _touched(self, terms: Terms) -> tuple[int, bool]:
-        """How many selections of a level one unit's rows take part in, and whether what counts is a row that stays.
-
-        With one group, or as many as the unit may have rows in, a replaced row changes a score by b at most. Otherwise
-        it can leave a group and enter another, and change both scores by what an added row does, max(a, b - a); a row
-        that stays in its group changes one score by b, which is not more than both together.
-        """
-        if terms.neighbors == "replace-one" and self.groups > terms.groups:
-            return 2 * terms.groups, False
-        return min(terms.groups, self.groups), terms.neighbors == "replace-one"
 
     def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Exponential]:
         if terms.mechanism is not None:
             raise ValueError("a quantile is selected by the exponential mechanism: leave mechanism= out")
-        touched, stays = self._touched(terms)
-        shares = [_mechanism(terms, level, touched * len(self._q), stays) for level in self._q]
-        total = shares[0].cost
-        for share in shares[1:]:
-            total = total + share.cost
-        # The same noise, declared for what any one change of data can do to a score.
-        largest = [self._largest_change(terms, level) for level in self._q]
-        mechanisms = tuple(
-            Exponential(sensitivity=change, epsilon=change * _epsilon(share) / share.sensitivity)
-            for change, share in zip(largest, shares, strict=True)
-        )
+        # In how many groups one unit can change the scores.
+        touched = min(terms.groups if terms.neighbors == "add-remove" else 2 * terms.groups, self.groups)
+        mechanisms = tuple(_mechanism(terms, level, touched * len(self._q)) for level in self._q)
+        total = mechanisms[0].cost
+        for mechanism in mechanisms[1:]:
+            total = total + mechanism.cost
         return Noise(mechanisms, touched * total)
-
-    @staticmethod
-    def _largest_change(terms: Terms, level: Fraction) -> int:
-        below, above = level.denominator - level.numerator, level.numerator
-        return terms.rows * (max(below, above) if terms.neighbors == "add-remove" else level.denominator)
 
     def _cell_axes(self) -> tuple[Sequence[Any], ...]:
         return (tuple(float(level) for level in self._q),) if self._several else ()
@@ -218,19 +199,22 @@ def _candidates(bounds: Any, granularity: Number | None) -> Grid:
     return Grid(exponent, low, high)
 
 
-def _mechanism(terms: Terms, level: Fraction, times: int, stays: bool) -> Exponential:
+def _mechanism(terms: Terms, level: Fraction, times: int) -> Exponential:
     """The mechanism of one level, for a part of the price."""
     below, above = level.denominator - level.numerator, level.numerator
-    one_row = level.denominator if stays else max(below, above)
+    one_row = max(below, above) if terms.neighbors == "add-remove" else level.denominator
     sensitivity = one_row * terms.rows
     if "rho" in terms.price:
-        family: Any = Exponential
-        mechanism: Exponential | None = fitted(
-            family, {"sensitivity": sensitivity}, {"rho": terms.price["rho"] / times}
-        )
-        assert mechanism is not None
-        return mechanism
+        return _fitted(sensitivity, terms.price["rho"] / times)
     return Exponential(sensitivity=sensitivity, epsilon=terms.price["epsilon"] / times)
+
+
+@lru_cache(maxsize=256)
+def _fitted(sensitivity: int, rho: Fraction) -> Exponential:
+    family: Any = Exponential
+    mechanism: Exponential | None = fitted(family, {"sensitivity": sensitivity}, {"rho": rho})
+    assert mechanism is not None
+    return mechanism
 
 
 def _scores(counts: npt.NDArray[np.int64], level: Fraction) -> npt.NDArray[np.int64]:
@@ -238,8 +222,3 @@ def _scores(counts: npt.NDArray[np.int64], level: Fraction) -> npt.NDArray[np.in
     up_to = np.cumsum(counts, axis=1)
     below, above = up_to - counts, up_to[:, -1:] - up_to
     return -np.abs((level.denominator - level.numerator) * below - level.numerator * above)
-
-
-def _epsilon(mechanism: Exponential) -> Fraction:
-    assert mechanism.epsilon is not None
-    return mechanism.epsilon

@@ -73,14 +73,16 @@ class Release:
         Returns
         -------
         low, high : float or ndarray
-            About the value of the clipped data: what clipping itself changes is not in it.
+            About the value of the data as it was clipped and rounded to the grid: what that changes is not in it.
 
         Raises
         ------
         TypeError
             A quantile has no such interval.
         """
-        low, high = self._estimate.interval(checked_alpha(alpha))
+        level = checked_alpha(alpha)
+        with np.errstate(all="ignore"):
+            low, high = self._estimate.interval(level)
         if not self.axes:
             return low[0].item(), high[0].item()
         return low.reshape(np.shape(self.value)), high.reshape(np.shape(self.value))

@@ -25,7 +25,7 @@ from exactnoise.mechanisms._threads import for_each
 
 __all__ = ["Statistic", "release_once"]
 
-#: Held while totals are added up, for microseconds.
+#: Held while totals are added up or released, for microseconds.
 _adding = threading.RLock()
 _RELEASED = "released: a second release of the same rows is a new one, of new cost, with a statistic of its own"
 
@@ -75,9 +75,10 @@ class Statistic(ABC):
         return ()
 
     def _release(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Release:
-        estimate = self._estimate(terms, noise, tally)
-        mechanism = noise.mechanisms[0] if len(noise.mechanisms) == 1 else noise.mechanisms
-        return self._released_as(terms, noise.cost, estimate, mechanism, self._cell_axes())
+        with np.errstate(all="ignore"):  # nothing in the data warns or raises, whatever the caller's settings
+            estimate = self._estimate(terms, noise, tally)
+            mechanism = noise.mechanisms[0] if len(noise.mechanisms) == 1 else noise.mechanisms
+            return self._released_as(terms, noise.cost, estimate, mechanism, self._cell_axes())
 
     def _add_chunk(self, chunk: Chunk, workers: int) -> None:
         spans = [chunk.size * i // workers for i in range(workers + 1)]
@@ -216,18 +217,17 @@ class Statistic(ABC):
         BudgetExceeded
             The budget does not have the price left; nothing is drawn.
         """
-        self._check_open()
         checked = Terms.checked(self.name, grouped=self._groups is not None, **terms)
-        tally = self._tally_or_empty()
-        noise = self._noise(checked, tally)
-        checked.spend(noise.cost)
-        self._close(_RELEASED)
+        with _adding:
+            self._check_open()
+            tally = self._tally_or_empty()
+            noise = self._noise(checked, tally)
+            checked.spend(noise.cost)
+            self._close(_RELEASED)
         return self._release(checked, noise, tally)
 
     def _tally_or_empty(self) -> Tally:
-        if self._tally is None:
-            self._tally = self._empty()
-        return self._tally
+        return self._empty()._replace(integers=False) if self._tally is None else self._tally
 
     @abstractmethod
     def _empty(self) -> Tally:

@@ -115,19 +115,20 @@ class Terms:
             high=high,
             neighbors=self.neighbors,
             rows=self.rows,
-            groups=self.groups,
+            groups=min(self.groups, bins),
             bins=bins,
             always_present=always_present and self.size_is_public and bins == 1,
         )
         return Change(l1, l2_squared)
 
-    def cells_change(self, *, cells: int) -> Change:
-        """How much one unit changes counts in disjoint cells, several of which each group has.
+    def cells_change(self, *, bins: int, cells: int) -> Change:
+        """How much one unit changes counts in the disjoint cells of `bins` groups, `cells` in all.
 
         All rows of a unit in a group can be in one of its cells, which is the largest L2 norm, or in as many cells as
         there are rows: the L1 norm is the same.
         """
-        touched = self.groups if self.neighbors == "add-remove" else min(2 * self.groups, cells)
+        groups = min(self.groups, bins)
+        touched = groups if self.neighbors == "add-remove" else min(2 * groups, cells)
         return Change(Fraction(touched * self.rows), Fraction(touched * self.rows**2))
 
     def facts(self, *, grouped: bool) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Variance(BoundedStatistic):
 
     def __init__(self, *, bounds: Any = None, nan: MissingPolicy = None, keys: Any = None, ddof: int = 0) -> None:
         super().__init__(bounds, nan, keys)
-        if isinstance(ddof, bool) or ddof not in (0, 1):
+        if type(ddof) is not int or ddof not in (0, 1):
             raise ValueError(
                 f"ddof must be 0, the variance of these rows, or 1, an estimate of that of more, got {ddof!r}"
             )

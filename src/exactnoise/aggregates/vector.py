@@ -99,8 +99,9 @@ class VectorSum(Statistic):
         shape = lanes.values.shape
         if len(shape) != 2 or shape[1] != (self._size or shape[1]) or not shape[1]:
             raise ValueError(f"rows must have shape (n, {self._size or 'size'}), a vector a row; got {shape}")
+        chunk = Chunk((lanes,), self._codes(by, person, shape[0], terms), shape[0])
         self._size = shape[1]
-        return Chunk((lanes,), self._codes(by, person, shape[0], terms), shape[0])
+        return chunk
 
     def _empty(self) -> Tally:
         if self._size is None:

@@ -220,6 +220,8 @@ def _elements(x: Any, depth: int) -> Iterator[Any]:
     if depth == 0:
         number = isinstance(x, (int, float, np.integer, np.floating, np.bool_))
         number = number and not isinstance(x, (np.longdouble, np.timedelta64))
+        if type(x).__name__ == "NAType":  # what pandas calls missing
+            x = None
         if not (x is None or number):
             raise _UnreadableError(f"{_ACCEPTED}; got a list with {type(x).__name__} in it")
         yield x

@@ -122,7 +122,7 @@ class Wide(NamedTuple):
         """The values as doubles, saturating: rounded once where an integer has 64 bits, at most three times else."""
         narrow = self.low.view(np.int64)
         small = np.ldexp(narrow.astype(np.float64), self.exponent)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             large = np.ldexp(self.high.astype(np.float64), self.exponent + 64)
             large = large + np.ldexp(self.low.astype(np.float64), self.exponent)
         values = np.where(self.high == narrow >> np.int64(63), small, large)

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from exactnoise.aggregates import Release
-from exactnoise.aggregates._columns import mapped
-from exactnoise.aggregates.people import People, kept
+from exactnoise.aggregates.people import kept
 from exactnoise.aggregates.statistic import Statistic
 from exactnoise.errors import BudgetExceeded, SchemaError
 from exactnoise.publish.definition import Definition
-from exactnoise.publish.files import Chunk, Table
+from exactnoise.publish.files import Chunk, Table, joined
 from exactnoise.publish.statistics import StatisticSpec
 
 __all__ = ["Released", "Totals", "rehearsed"]
@@ -133,21 +132,13 @@ class _Sample:
         self._columns = {spec.column for spec in job.statistics if spec.column is not None}
         self._rows, self._per_person = job.limits["rows_per_person"], job.limits.get("groups_per_person")
         self._grouped, self._groups = job.groups is not None, groups
-        self._numbers = People()
+        self._numbers = _Numbers()
         self._held: list[tuple[Chunk, npt.NDArray[np.int64]]] = []
-        self._ids: list[npt.NDArray[np.int64]] = []
-        self._missing: list[npt.NDArray[np.bool_]] = []
+        self._people: list[Any] = []
 
     def hold(self, chunk: Chunk, codes: npt.NDArray[np.int64]) -> None:
-        try:
-            ids, missing = mapped(chunk.columns[self._person], "person", self._numbers)
-        except TypeError as error:
-            _, _, what = str(error).partition(" must be ")
-            raise SchemaError(f"{self._path}: column {self._person!r} must be {what}") from None
-        if not ids.flags.owndata:
-            ids = ids.copy()
-        self._ids.append(ids)
-        self._missing.append(np.zeros(chunk.rows, np.bool_) if missing is None else missing)
+        person = chunk.columns[self._person]
+        self._people.append(self._numbers.of(person) if isinstance(person, list) else person)
         self._held.append((Chunk(chunk.rows, {name: chunk.columns[name] for name in self._columns}), codes))
 
     def chosen(self) -> list[tuple[Chunk, npt.NDArray[np.int64]]]:
@@ -155,16 +146,34 @@ class _Sample:
         held, self._held = self._held, []
         if not held:
             return []
-        person = np.ma.MaskedArray(np.concatenate(self._ids), mask=np.concatenate(self._missing))
         codes = np.concatenate([codes for _, codes in held])
-        groups = self._per_person if self._grouped else None
-        counts = kept(person, codes, codes.size, rows=self._rows, groups=groups, bins=self._groups)
-        self._ids, self._missing = [], []
+        counts = self._drawn(codes)
         chosen, start = [], 0
         for chunk, own in held:
             chosen.append((chunk, np.where(counts[start : start + chunk.rows], own, -1)))
             start += chunk.rows
         return chosen
+
+    def _drawn(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        people, self._people = joined(self._people), []
+        groups = self._per_person if self._grouped else None
+        try:
+            return kept(people, codes, codes.size, rows=self._rows, groups=groups, bins=self._groups)
+        except TypeError as error:
+            _, _, what = str(error).partition(" must be ")
+            raise SchemaError(f"{self._path}: column {self._person!r} must be {what}") from None
+
+
+class _Numbers(dict[Any, int]):
+    """A number for each of the people in lists, so that an id is kept once and not in every row."""
+
+    def __missing__(self, person: Any) -> int:
+        self[person] = len(self)
+        return len(self) - 1
+
+    def of(self, people: list[Any]) -> Any:
+        missing = [person is None for person in people]
+        return np.ma.MaskedArray(np.fromiter(map(self.__getitem__, people), np.int64, len(people)), mask=missing)
 
 
 def rehearsed(job: Definition, table: Table, neighbors: Any, unit: str) -> list[Released]:

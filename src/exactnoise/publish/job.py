@@ -55,8 +55,8 @@ class Job(Definition):
         neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
         with self._open() as table:
             rehearsal = rehearsed(self, table, neighbors, unit)
-        refusal = None
-        if budget is not None:
+        refusal, published = None, budget is not None and self._is_published(budget)
+        if budget is not None and not published:
             try:
                 budget.check(self.cost)
             except BudgetExceeded as error:
@@ -64,7 +64,7 @@ class Job(Definition):
         expected = expected or Expectation()
         rows = tuple(PlanRow.of(released, self.share(released.spec), expected) for released in rehearsal)
         cells = 1 if self.groups is None else len(self.groups)
-        return Plan(self, neighbors, unit, rows, cells, budget.remaining if budget else None, refusal)
+        return Plan(self, neighbors, unit, rows, cells, budget.remaining if budget else None, published, refusal)
 
     def run(self, path: str | Path | None = None, *, tell: Tell = lambda done: None) -> Snapshot:
         """Publish: reserve the price, read the input, release, and put the file in place.
@@ -98,8 +98,9 @@ class Job(Definition):
         if target is None:
             raise self.section.error(None, "there is no output: say [output] path, or the path to make")
         budget = self._budget()
-        with self._open() as table:
-            rehearsed(self, table, budget.neighbors, budget.unit)
+        if not self._is_published(budget):  # its input may be gone by now
+            with self._open() as table:
+                rehearsed(self, table, budget.neighbors, budget.unit)
 
         def make(purse: PrivacyBudget) -> _Table:
             totals = Totals(self)
@@ -118,6 +119,10 @@ class Job(Definition):
             format=self.format,
             **self.price,
         )
+
+    def _is_published(self, budget: LedgerBudget) -> bool:
+        reservation = budget.ledger.reservation(self.id)
+        return reservation is not None and reservation.state == "committed"
 
     def _open(self) -> Table:
         return open_table(self.input, table=self.table, columns=self.columns)
@@ -176,14 +181,10 @@ class _Table:
 
     def metadata(self) -> list[dict[str, Any]]:
         """How each column of values was made."""
-        return [
-            {
-                **release.metadata(),
-                "name": spec.name,
-                "input": spec.column,
-                "column": label,
-                "std_error": spec.error_label,
-            }
-            for spec, _, release in self._released
-            for label in spec.labels
-        ]
+        described = []
+        for spec, _, release in self._released:
+            facts = {**release.metadata(), "name": spec.name, "input": spec.column, "std_error": spec.error_label}
+            if self._job.person is not None:
+                facts["contributions"] = "enforced by sampling"
+            described += [{**facts, "column": label} for label in spec.labels]
+        return described

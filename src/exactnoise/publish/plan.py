@@ -63,8 +63,8 @@ class PlanRow:
         For a mean or a variance the standard error of a cell is at most this over its rows.
     expected_error : float or None
         The same at the expected number of rows.
-    rank_error : tuple of float
-        For quantiles: by so many rows the rank is off, in 95 % of the cells, at most.
+    rank_error : float or None
+        For a quantile: by so many rows its rank is off, in 95 % of the cells, at most.
     below_noise : float or None
         The share of the cells that are expected to be smaller than the noise.
     """
@@ -79,7 +79,7 @@ class PlanRow:
     half_width: float | None
     error_times_rows: float | None
     expected_error: float | None
-    rank_error: tuple[float, ...]
+    rank_error: float | None
     below_noise: float | None
 
     @classmethod
@@ -88,9 +88,9 @@ class PlanRow:
         mechanism: Any = release.mechanism
         mechanisms = mechanism if isinstance(mechanism, tuple) else (mechanism,)
         error = half_width = factor = below = None
-        ranks: tuple[float, ...] = ()
+        rank = None
         if spec.kind == "quantile":
-            ranks = tuple(_rank_error(statistic.definition(), each) for each in _each_level(mechanisms, statistic))
+            rank = release.rank_error(ALPHA)
         elif spec.kind in ("mean", "variance"):
             factor = _error_times_rows(spec.kind, statistic.definition()["bounds"], mechanisms)
         else:
@@ -110,7 +110,7 @@ class PlanRow:
             half_width=half_width,
             error_times_rows=factor,
             expected_error=error if factor is None else None if not rows else factor / rows,
-            rank_error=ranks,
+            rank_error=rank,
             below_noise=below,
         )
 
@@ -127,7 +127,7 @@ class PlanRow:
             "half_width": self.half_width,
             "error_times_rows": self.error_times_rows,
             "expected_error": self.expected_error,
-            "rank_error": list(self.rank_error),
+            "rank_error": self.rank_error,
             "below_noise": self.below_noise,
         }
 
@@ -146,6 +146,8 @@ class Plan:
         Rows of the output.
     remaining : PrivacyCost or None
         Of the ledger's budget; None where there is no ledger yet.
+    published : bool
+        Whether something was published under the job's id: the same is not paid again, and nothing else can be.
     refusal : BudgetExceeded or None
         Why the budget would refuse the price.
     """
@@ -156,6 +158,7 @@ class Plan:
     rows: tuple[PlanRow, ...]
     cells: int
     remaining: PrivacyCost | None
+    published: bool
     refusal: BudgetExceeded | None
 
     def document(self) -> dict[str, Any]:
@@ -170,6 +173,7 @@ class Plan:
             "ledger": str(job.ledger),
             "budget": job.budget,
             "remaining": None if self.remaining is None else _amounts(self.remaining),
+            "published": self.published,
             "fits": None if self.remaining is None else self.refusal is None,
             "neighbors": self.neighbors,
             "unit": self.unit,
@@ -210,7 +214,14 @@ class Plan:
     def _budget(self) -> str:
         if self.remaining is None:
             return "no such ledger yet"
-        return f"{_amounts_text(self.remaining)} remains{', which is too little' if self.refusal else ''}"
+        more = (
+            ", which is too little"
+            if self.refusal
+            else "; this id is published, and costs nothing again"
+            if self.published
+            else ""
+        )
+        return f"{_amounts_text(self.remaining)} remains{more}"
 
     def _cells(self, row: PlanRow) -> tuple[str, ...]:
         return (
@@ -224,8 +235,8 @@ class Plan:
 
 
 def _error_text(row: PlanRow) -> str:
-    if row.rank_error:
-        return f"rank off by at most {', '.join(f'{rank:.4g}' for rank in row.rank_error)} rows in 95 % of the cells"
+    if row.rank_error is not None:
+        return f"rank off by at most {row.rank_error:.4g} rows in 95 % of the cells"
     if row.std_error is None:
         at = "" if row.expected_error is None else f", at most {row.expected_error:.4g} as expected"
         return f"at most {row.error_times_rows:.4g} / rows in it{at}"
@@ -243,18 +254,6 @@ def _error_times_rows(kind: str, bounds: Sequence[Fraction], mechanisms: Sequenc
         return stds[0]
     # |mean - centre| <= half, and the mean square less half^2 / 2 is within half^2 / 2 of 0.
     return math.hypot(stds[1], 2 * half * stds[0], 2.5 * half**2 * stds[2])
-
-
-def _each_level(mechanisms: Sequence[Any], statistic: Any) -> list[tuple[Any, Fraction]]:
-    return list(zip(mechanisms, statistic.definition()["q"], strict=True))
-
-
-def _rank_error(definition: Mapping[str, Any], level: tuple[Any, Fraction]) -> float:
-    mechanism, q = level
-    lower, upper = definition["bounds"]
-    candidates = int((upper - lower) / definition["granularity"]) + 1
-    # A score counts rows as often as the level's denominator says.
-    return float(mechanism.half_width(ALPHA, candidates=candidates)) / q.denominator
 
 
 def _price_text(price: Mapping[str, Fraction]) -> str:

@@ -5,9 +5,11 @@ What is read is recognised by its first bytes, what is written by the ending of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from exactnoise.publish.files.csv_files import CsvTable, CsvWriter, read_csv
 from exactnoise.publish.files.table import Chunk, Kind, Table
@@ -21,6 +23,7 @@ __all__ = [
     "Writer",
     "format_inside",
     "format_named",
+    "joined",
     "open_table",
     "open_writer",
     "read_columns",
@@ -109,6 +112,16 @@ def open_table(
     from exactnoise.publish.files.arrow_files import ArrowTable
 
     return ArrowTable(path, columns, parquet=form == "parquet", others=others, rows=rows)
+
+
+def joined(columns: Sequence[Any]) -> Any:
+    """The columns of several chunks of a table as one; lists apart."""
+    if not all(isinstance(column, np.ndarray) for column in columns):
+        from exactnoise.publish.files.arrow_files import chunked
+
+        return chunked(columns)
+    join: Any = np.ma.concatenate if isinstance(columns[0], np.ma.MaskedArray) else np.concatenate
+    return join(columns)
 
 
 def open_writer(path: Path, form: Format | None = None, *, table: str = "release") -> Writer:

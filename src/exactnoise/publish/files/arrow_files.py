@@ -5,7 +5,7 @@ Columns keep the types that the file declares. Memory does not grow with the fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from exactnoise.errors import MissingExtra, SchemaError
 from exactnoise.publish.files.table import Chunk, Table, found
 
-__all__ = ["ArrowTable", "ArrowWriter", "read_arrow"]
+__all__ = ["ArrowTable", "ArrowWriter", "chunked", "read_arrow"]
 
 _ROWS = 2**17
 _ROW_GROUP = 2**20
@@ -110,6 +110,12 @@ def _column(array: Any) -> Any:
     if array.null_count == 0 and (kind.lstrip("u").startswith("int") or kind in ("float", "double")):
         return array.to_numpy(zero_copy_only=True)
     return array
+
+
+def chunked(columns: Sequence[Any]) -> Any:
+    """Columns of several chunks, some of which may be NumPy's, as one of Arrow's."""
+    pa = _libraries()
+    return pa.chunked_array([pa.array(column) if isinstance(column, np.ndarray) else column for column in columns])
 
 
 class ArrowWriter:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,22 @@ def test_from_plan_to_refusal(job):
     ]
     for name in ("out.csv", "2.parquet", "3.csv"):
         assert job("verify", name, "--ledger", "privacy.db").code == 0
+
+
+def test_rows_are_added_to_a_database_once(job):
+    publish = ["publish", "job.toml", "--into", "all.db", "--table", "nights", "-o"]
+    for name in ("1", "1", "2"):
+        assert job(*publish, f"{name}.csv", "--id", name).code == 0
+    with sqlite3.connect("all.db") as connection:
+        rows = connection.execute("SELECT release_id, site FROM nights").fetchall()
+    connection.close()
+    assert rows == [(name, site) for name in "12" for site in "cab"]
+    assert job(*publish[:2], "--table=x", "-o", "3.csv").code == 2
+    with sqlite3.connect("all.db") as connection:
+        connection.execute("CREATE TABLE other (a)")
+    connection.close()
+    refused = job("publish", "job.toml", "--into", "all.db", "--table", "other", "-o", "1.csv", "--id", "1")
+    assert (refused.code, "published as" in refused.err, "other columns" in refused.err) == (2, True, True)
 
 
 def test_json(job):

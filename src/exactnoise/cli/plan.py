@@ -9,8 +9,8 @@ from typing import Any
 
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import UsageError
+from exactnoise.publish import Job
 from exactnoise.publish.files import read_columns
-from exactnoise.publish.job import Job
 from exactnoise.publish.plan import Expectation
 
 __all__ = ["add_command", "add_job_arguments"]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from exactnoise.cli.console import complain, say
+from exactnoise.cli.errors import UsageError
 from exactnoise.cli.plan import add_job_arguments
 from exactnoise.cli.progress import Progress
-from exactnoise.publish import Snapshot
-from exactnoise.publish.job import Job
+from exactnoise.errors import ExactNoiseError
+from exactnoise.publish import Job, Snapshot
 from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["add_command"]
@@ -35,8 +36,9 @@ examples:
   exactnoise publish visits.toml -o visits.csv
   exactnoise verify visits.csv --ledger privacy.db
 
-every night, from cron:
-  exactnoise publish visits.toml -o visits-$(date -I).parquet --date $(date -I)
+every night, from cron; run it twice and nothing is paid, drawn or added twice:
+  exactnoise publish visits.toml -o visits-$(date -I).parquet --date $(date -I) \\
+      --into published.db --table visits
 
 Beside OUT is OUT.release.json, for whoever uses the table: guarantee, exact scales,
 bounds, keys, ledger entry. plan --help shows a job file.
@@ -62,15 +64,31 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         type=Path,
         help="table to make: .csv, .parquet, .arrow or .db; default: the job's [output]",
     )
+    parser.add_argument(
+        "--into",
+        metavar="DB",
+        type=Path,
+        help="add the rows to a table of this SQLite file as well, in one transaction and once for each id",
+    )
+    parser.add_argument("--table", metavar="NAME", help="the table of --into; default: the budget's name")
     parser.add_argument("--json", action="store_true", help="print the metadata as one JSON object")
 
 
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise publish``."""
+    if args.table is not None and args.into is None:
+        raise UsageError("--table: it is a table of --into")
     job = Job.load(args.job, id=args.id, date=args.date)
     size = job.input.stat().st_size if job.input.is_file() else 0
     with Progress(job.input.name, size) as progress:
         snapshot = job.run(args.output, tell=progress.update)
+    if args.into is not None:
+        try:
+            snapshot.to_sqlite(args.into, args.table or job.budget)
+        except ExactNoiseError:
+            raise
+        except ValueError as error:
+            raise UsageError(f"published as {snapshot.path}, but not added to {args.into}: {error}") from None
     try:
         say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, job))
     except (OSError, KeyboardInterrupt):  # no failure: it is published

@@ -104,7 +104,7 @@ class Totals:
             try:
                 spec.add(statistic, column, codes, chunk.rows)
             except TypeError as error:
-                raise self._unfit(spec.column, error) from None
+                raise _unfit(self._job, spec.column, error) from None
 
     def _codes(self, chunk: Chunk) -> Any:
         groups = self._job.groups
@@ -116,19 +116,14 @@ class Totals:
         except TypeError as error:
             place = str(error).removeprefix("by[").partition("]")[0]
             name = self._job.by[int(place)] if place.isdigit() else self._job.by[0]
-            raise self._unfit(name, error) from None
-
-    def _unfit(self, column: str | None, error: TypeError) -> SchemaError:
-        _, _, what = str(error).partition(" must be ")
-        return SchemaError(f"{self._job.input}: column {column!r} must be {what or 'of another type'}")
+            raise _unfit(self._job, name, error) from None
 
 
 class _Sample:
     """Rows that are held until it is drawn which of them count."""
 
     def __init__(self, job: Definition, groups: int) -> None:
-        assert job.person is not None
-        self._person, self._path = job.person, job.input
+        self._job = job
         self._columns = {spec.column for spec in job.statistics if spec.column is not None}
         self._rows, self._per_person = job.limits["rows_per_person"], job.limits.get("groups_per_person")
         self._grouped, self._groups = job.groups is not None, groups
@@ -137,7 +132,8 @@ class _Sample:
         self._people: list[Any] = []
 
     def hold(self, chunk: Chunk, codes: npt.NDArray[np.int64]) -> None:
-        person = chunk.columns[self._person]
+        assert self._job.person is not None
+        person = chunk.columns[self._job.person]
         self._people.append(self._numbers.of(person) if isinstance(person, list) else person)
         self._held.append((Chunk(chunk.rows, {name: chunk.columns[name] for name in self._columns}), codes))
 
@@ -160,8 +156,7 @@ class _Sample:
         try:
             return kept(people, codes, codes.size, rows=self._rows, groups=groups, bins=self._groups)
         except TypeError as error:
-            _, _, what = str(error).partition(" must be ")
-            raise SchemaError(f"{self._path}: column {self._person!r} must be {what}") from None
+            raise _unfit(self._job, self._job.person, error) from None
 
 
 class _Numbers(dict[Any, int]):
@@ -174,6 +169,13 @@ class _Numbers(dict[Any, int]):
     def of(self, people: list[Any]) -> Any:
         missing = [person is None for person in people]
         return np.ma.MaskedArray(np.fromiter(map(self.__getitem__, people), np.int64, len(people)), mask=missing)
+
+
+def _unfit(job: Definition, column: str | None, error: TypeError) -> SchemaError:
+    """A refusal of a column's type, without the ways in which Python programs could pass it."""
+    _, _, words = str(error).partition(" must be ")
+    wanted, _, got = words.partition("; got ")
+    return SchemaError(f"{job.input}: column {column!r} must be {wanted.partition(':')[0]}; got {got}")
 
 
 def rehearsed(job: Definition, table: Table, neighbors: Any, unit: str) -> list[Released]:

@@ -5,20 +5,30 @@ Columns keep the types that the file declares. Memory does not grow with the fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exactnoise.errors import MissingExtra, SchemaError
-from exactnoise.publish.files.table import Chunk, Table, found
+from exactnoise.publish.files.table import Chunk, Kind, Table, found
 
 __all__ = ["ArrowTable", "ArrowWriter", "chunked", "read_arrow"]
 
 _ROWS = 2**17
 _ROW_GROUP = 2**20
 _READ_AHEAD = 2**20  # bytes
+_ALIASES: Mapping[Kind, str] = {
+    "number": "double",
+    "exact": "int64",
+    "integers": "int64",
+    "booleans": "bool",
+    "texts": "string",
+    "dates": "date32",
+    "times": "timestamp[us]",
+    "person": "string",
+}
 
 
 def _libraries() -> Any:
@@ -36,10 +46,11 @@ class ArrowTable(Table):
     """Some columns of a Parquet or Arrow IPC file."""
 
     def __init__(
-        self, path: Path, columns: Collection[str], *, parquet: bool, others: bool = False, rows: int | None = None
+        self, path: Path, columns: Mapping[str, Kind], *, parquet: bool, others: bool = False, rows: int | None = None
     ) -> None:
         pa = _libraries()
         self._pa, self._rows, self._part = pa, rows or _ROWS, 0.0
+        self._kinds = columns
         super().__init__(path, path.stat().st_size)
         if not self.size:
             raise SchemaError(f"{self.name} is empty")
@@ -65,15 +76,31 @@ class ArrowTable(Table):
 
     def empty(self) -> Chunk:
         schema = self._open.schema
-        return Chunk(0, {name: _column(self._pa.array([], schema.field(name).type)) for name in self._names})
+        none = [self._pa.array([], schema.field(name).type) for name in self._names]
+        return Chunk(0, self._columns(none))
 
     def chunks(self) -> Iterator[Chunk]:
-        for batch, part in self._open.batches(self._names, self._rows):
-            self._part = part
-            yield Chunk(batch.num_rows, {name: _column(batch.column(i)) for i, name in enumerate(self._names)})
+        batches = self._open.batches(self._names, self._rows)
+        while True:
+            try:
+                batch, self._part = next(batches)
+            except StopIteration:
+                return
+            except self._pa.ArrowInvalid:  # its own text may quote what is there
+                raise SchemaError(f"{self.name} is damaged: it cannot be read to its end") from None
+            yield Chunk(batch.num_rows, self._columns(batch.columns))
 
     def close(self) -> None:
         self._source.close()
+
+    def _columns(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        columns = {}
+        for name, array in zip(self._names, arrays, strict=True):
+            if name in self._kinds and self._pa.types.is_null(array.type):
+                # Written by what saw no value, so that the type depends on the data: it counts as the one asked for.
+                array = array.cast(self._pa.type_for_alias(_ALIASES[self._kinds[name]]))
+            columns[name] = _column(array)
+        return columns
 
 
 class _Parquet:
@@ -149,6 +176,8 @@ class ArrowWriter:
         pa = self._pa
         wanted = None if self._schema is None else self._schema.field(place).type
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
+            if isinstance(column, pa.DictionaryArray) and not self._parquet:
+                column = column.dictionary_decode()  # an IPC file has one dictionary, and each batch may have another
             return column if wanted is None or column.type == wanted else column.cast(wanted)
         return pa.array(column, type=wanted)
 

@@ -18,6 +18,8 @@ PRICE = "0.001"
 TERMS = {"epsilon": "0.003", "neighbors": "add-remove", "unit": "person"}
 COUNTS = np.array([10, 0, 7])
 CELLS = ["a", "b", "c"]
+#: What is in the folder when a day's visits are published, and nothing else.
+FINISHED = ["visits.csv", "visits.csv.release.json"]
 
 
 def budget_of(folder: Path, **terms: Any) -> LedgerBudget:
@@ -51,3 +53,9 @@ def files(folder: Path) -> list[str]:
 def costs(times: int) -> PrivacyCost:
     """What so many publications cost."""
     return times * PrivacyCost(epsilon=PRICE)
+
+
+def state(budget: LedgerBudget, name: str = "day 1") -> str | None:
+    """What became of an id."""
+    found = budget.ledger.reservation(name)
+    return found and found.state

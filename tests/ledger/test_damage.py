@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -215,6 +216,15 @@ def test_flipped_bytes(path, tmp_path, rounds):
         else:
             assert told == truth
     assert found > rounds / 20
+
+
+def test_text_that_is_none(path, tmp_path):
+    """Bytes that UTF-8 does not have, in the schema as well, which SQLite's messages quote."""
+    whole, truth, broken = path.read_bytes(), use(path), tmp_path / "broken.db"
+    for offset in range(100, 4096, 37):
+        broken.write_bytes(whole[:offset] + b"\xc9" + whole[offset + 1 :])
+        with contextlib.suppress(LedgerDamaged):
+            assert use(broken) == truth
 
 
 def test_every_byte_of_an_entry_counts(path, tmp_path):

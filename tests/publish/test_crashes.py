@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from children import Child, at_once, die, in_child
-from publishing import PRICE, TERMS, budget_of, costs, files, never, noisy, publish_visits
+from publishing import FINISHED, PRICE, TERMS, budget_of, costs, files, never, noisy, publish_visits
 
 from exactnoise.errors import BudgetExceeded, IdConflict
 from exactnoise.ledger import Ledger, LedgerBudget
@@ -23,7 +23,6 @@ from exactnoise.ledger.store import Rows
 from exactnoise.publish.durable import sha256_of
 
 ROUNDS = [pytest.param(8, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)]
-FINISHED = ["visits.csv", "visits.csv.release.json"]
 
 
 @pytest.fixture

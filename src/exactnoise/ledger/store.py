@@ -253,6 +253,8 @@ def _told(path: Path) -> Iterator[None]:
     """Failures of SQLite and of the system in words about the ledger."""
     try:
         yield
+    except UnicodeDecodeError:  # text in the file, or a message of SQLite's that quotes it
+        raise LedgerDamaged(f"{path} is damaged: it holds text that is none") from None
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", None) or ""
         if not name or name.startswith(

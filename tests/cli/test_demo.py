@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = ["visits-noisy.csv", "visits-noisy.csv.release.json", "visits.csv"]
+FILES = ["privacy.db", "visits-noisy.csv", "visits-noisy.csv.release.json", "visits.csv"]
 
 
 def test_demo_tells_the_whole_story(run, folder):
@@ -80,6 +80,14 @@ def test_the_next_command_works(run, folder):
     assert outcome.files == sorted(f"exactnoise-demo/{name}" for name in files)
 
 
+def test_the_other_next_command_verifies(run, folder):
+    command = re.search(r"^  (exactnoise verify .*\\\n.*)$", run("demo").out, re.MULTILINE).group(1)
+    words = shlex.split(command.replace("\\\n", " "))
+    assert run(*words[1:]).code == 0
+    Path("exactnoise-demo/visits-noisy.csv").write_text("site,visits\n")
+    assert run(*words[1:]).code == 4
+
+
 def test_folder_of_another_name(run, folder):
     outcome = run("demo", "a folder/within")
     assert outcome.code == 0
@@ -103,7 +111,7 @@ def test_foreign_files_are_left_alone(run, folder, name, after_a_demo):
     before = {path: path.read_bytes() for path in Path().iterdir()}
     outcome = run("demo", ".")
     assert outcome.code == 2
-    assert "visits" in outcome.err
+    assert "not the demo's" in outcome.err
     assert "another folder" in outcome.err
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 

@@ -1,4 +1,4 @@
-"""``exactnoise demo``: from a plan to a release to a refusal, on a made-up table."""
+"""``exactnoise demo``: from a plan to a published table to a refusal, on a made-up table."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import json
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactnoise import BudgetExceeded, DiscreteLaplace, PrivacyBudget
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import CommandError, UsageError
-from exactnoise.cli.release_files import ReleaseFiles
-from exactnoise.publish.metadata import describe, metadata_path
+from exactnoise.errors import ExactNoiseError
+from exactnoise.ledger import Ledger, LedgerBudget
+from exactnoise.publish import publish
+from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["add_command"]
 
@@ -40,16 +41,19 @@ _SITES = {
     "Ferry": 0,
 }
 _ID = "exactnoise-demo"
+_BUDGET = "exactnoise-demo"
 _BLOCK = "\u2587"  # seven eighths high, so that bars on neighbouring lines stay apart
 _BAR_WIDTH = 52
 
 _DESCRIPTION = """\
-Make a small made-up table, plan a release, release it, and be refused a second
-one. Takes a second, needs nothing but the package, and leaves in DIR:
+Make a small made-up table, plan a release, publish it under a budget that is
+kept in a ledger, ask for it again, and be refused a second one. Takes a second,
+needs nothing but the package, and leaves in DIR:
 
   visits.csv                      the exact table
-  visits-noisy.csv                the released one
+  visits-noisy.csv                the published one
   visits-noisy.csv.release.json   what was released, under which guarantee
+  privacy.db                      the ledger
 """
 
 
@@ -76,42 +80,41 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise demo``."""
-    exact, noisy = args.directory / "visits.csv", args.directory / "visits-noisy.csv"
-    _refuse_foreign_files(exact, noisy)
+    exact, noisy, ledger = (args.directory / name for name in ("visits.csv", "visits-noisy.csv", "privacy.db"))
+    _refuse_foreign_files(exact, noisy, ledger)
+    for path in (noisy, metadata_path(noisy), ledger):
+        path.unlink(missing_ok=True)
     args.directory.mkdir(parents=True, exist_ok=True)
     exact.write_bytes(_csv(_SITES.values()))
 
-    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
+    budget = Ledger(ledger).create(_BUDGET, neighbors="add-remove", unit="person", epsilon=1)
     mechanism = DiscreteLaplace(sensitivity=1, epsilon=1)
-    counts = np.array(list(_SITES.values()))
+
+    def make(purse: PrivacyBudget) -> dict[str, Any]:
+        counts = np.array(list(_SITES.values()))
+        return {"site": list(_SITES), "visits": mechanism.release(counts, budget=purse, label="visits")}
+
+    terms: dict[str, Any] = {"data_version": "made up", "budget": budget, "epsilon": 1}
     tell = _say_nothing if args.json else say
     tell(_plan(exact, mechanism, budget))
-    released = mechanism.release(counts, budget=budget, label="visits").tolist()
+    snapshot = publish(noisy, make, id=_ID, **terms)
+    released = snapshot.read()["visits"].tolist()
     tell(_chart(released))
-    tell(_refusal(mechanism, counts, budget))
-    with ReleaseFiles(noisy, force=True) as files:
-        files.write(_csv(released))
-        document = files.commit(
-            describe(
-                mechanism,
-                release_id=_ID,
-                column="visits",
-                rows=len(counts),
-                neighbors=budget.neighbors,
-                unit=budget.unit,
-            )
-        )
-    tell(_next_steps(exact, noisy))
+    again = publish(noisy, make, id=_ID, **terms).read()["visits"].tolist()
+    tell(_once_more(again == released, lambda: publish(noisy.with_name("again.csv"), make, id=f"{_ID}-2", **terms)))
+    tell(_next_steps(exact, noisy, ledger))
     if args.json:
-        say(json.dumps(document))
+        say(json.dumps(snapshot.metadata))
 
 
 def _say_nothing(text: str) -> None:
     """What a machine gets to read of the story."""
 
 
-def _refuse_foreign_files(exact: Path, noisy: Path) -> None:
+def _refuse_foreign_files(exact: Path, noisy: Path, ledger: Path) -> None:
     """Only what an earlier demo wrote, and nobody changed since, may be replaced."""
+    if ledger.exists() and not _is_of_a_demo(ledger):
+        raise UsageError(f"{ledger} is not the demo's; name another folder")
     if exact.exists() and exact.read_bytes() != _csv(_SITES.values()):
         raise UsageError(f"{exact} is not the demo's; name another folder")
     record = metadata_path(noisy)
@@ -127,6 +130,13 @@ def _refuse_foreign_files(exact: Path, noisy: Path) -> None:
         raise UsageError(f"{noisy} or its metadata is not the demo's; name another folder")
 
 
+def _is_of_a_demo(ledger: Path) -> bool:
+    try:
+        return [budget.name for budget in Ledger(ledger).budgets()] in ([], [_BUDGET])
+    except (ExactNoiseError, OSError):
+        return False
+
+
 def _csv(visits: Iterable[int]) -> bytes:
     table = io.StringIO(newline="")
     rows = zip(_SITES, visits, strict=True)
@@ -134,7 +144,7 @@ def _csv(visits: Iterable[int]) -> bytes:
     return table.getvalue().encode()
 
 
-def _plan(exact: Path, mechanism: DiscreteLaplace, budget: PrivacyBudget) -> str:
+def _plan(exact: Path, mechanism: DiscreteLaplace, budget: LedgerBudget) -> str:
     return f"""\
 THE TABLE   {exact}, made up
   Visits to {len(_SITES)} clinics on one day. Nobody went to two, so one person
@@ -146,7 +156,7 @@ THE PLAN    nothing is spent yet
   standard error   {mechanism.std:.2f} visits a count
   95 % half width  {mechanism.half_width():g} visits: at least 19 times in 20 a count is that close
   price            epsilon {mechanism.epsilon}, all {len(_SITES)} counts together
-  budget           epsilon {budget.total.epsilon}, protecting each {budget.unit}
+  budget           epsilon {budget.total.epsilon}, protecting each {budget.unit}, kept in the ledger
 """
 
 
@@ -164,29 +174,34 @@ def _chart(released: Sequence[int]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _refusal(mechanism: DiscreteLaplace, counts: NDArray[Any], budget: PrivacyBudget) -> str:
+def _once_more(same: bool, publish_another: Callable[[], object]) -> str:
+    if not same:
+        raise CommandError("the same release gave another table; do not release anything")
     try:
-        mechanism.release(counts, budget=budget, label="visits again")
+        publish_another()
     except BudgetExceeded as refusal:
         words = textwrap.fill(str(refusal), 78, initial_indent="  ", subsequent_indent="  ")
     else:
         raise CommandError("the budget let a second release pass; do not release anything")
     return f"""\
 ONCE MORE?  the average of many answers would give the exact counts away
+  The same release again is the same table, at no cost. A second one:
 {words}
 """
 
 
-def _next_steps(exact: Path, noisy: Path) -> str:
-    again = exact.with_name("visits-half.csv")
+def _next_steps(exact: Path, noisy: Path, ledger: Path) -> str:
+    half = exact.with_name("visits-half.csv")
     return f"""\
 THE FILES   {noisy}
             {metadata_path(noisy)}
+            {ledger}
 
 NEXT
+  exactnoise verify {shlex.quote(str(noisy))} \\
+      --ledger {shlex.quote(str(ledger))}
   exactnoise noise {shlex.quote(str(exact))} --column visits \\
-      --sensitivity 1 --epsilon 0.5 -o {shlex.quote(str(again))}
-  exactnoise noise --help"""
+      --sensitivity 1 --epsilon 0.5 -o {shlex.quote(str(half))}"""
 
 
 def _can_print(character: str) -> bool:

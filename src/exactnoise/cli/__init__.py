@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import signal
 import sys
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import exactnoise
-from exactnoise.cli import budget, demo, info, ledger, noise, plan, publish, utility, verify
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import CommandError, ExitCode, UsageError
 from exactnoise.errors import (
@@ -32,6 +32,8 @@ from exactnoise.errors import (
 )
 
 __all__ = ["main"]
+
+_COMMANDS = ("demo", "noise", "plan", "publish", "verify", "ledger", "utility", "budget", "info")
 
 _EPILOG = """\
 start here:
@@ -72,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     try:
-        args = _parser().parse_args(arguments)
+        args = _parser(arguments[0] if arguments else "").parse_args(arguments)
         args.run(args)
         return ExitCode.DONE
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -109,7 +111,8 @@ def _explain(error: BaseException) -> tuple[ExitCode, str]:
             return ExitCode.OTHER, f"unexpected {type(error).__name__} at {where}"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(command: str) -> argparse.ArgumentParser:
+    """The parser of one command, whose imports are then the only ones; of all of them where it is no command's name."""
     parser = _Parser(
         prog="exactnoise",
         description="Differentially private noise, exactly rounded.",
@@ -119,6 +122,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"exactnoise {exactnoise.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, noise, plan, publish, verify, ledger, utility, budget, info):
-        command.add_command(commands)
+    for name in (command,) if command in _COMMANDS else _COMMANDS:
+        importlib.import_module(f"exactnoise.cli.{name}").add_command(commands)
     return parser

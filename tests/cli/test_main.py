@@ -27,7 +27,7 @@ def test_help_teaches(command, capsys):
     out = capsys.readouterr().out
     assert "exactnoise" in out
     if command == ["noise"]:
-        assert out.count("    exactnoise noise ") == 5
+        assert out.count("    exactnoise noise ") == 6
         assert "exit code 4" in out
 
 
@@ -37,7 +37,7 @@ def test_examples_in_the_help_work(run, folder):
     pq.write_table(pa.table({"site": ["Harbour"], "visits": [12]}), "visits.parquet")
     examples = noise._EPILOG.replace("\\\n", " ").splitlines()
     commands = [line.split() for line in examples if line.startswith("    exactnoise ")]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for words in commands:
         outcome = run(*words[1:], *([] if "--budget" in words else ["--force"]))
         assert (outcome.code, outcome.err) == (0, "")

@@ -1,7 +1,6 @@
 """``exactnoise noise`` on Parquet, Arrow IPC and SQLite, and paid for from a ledger."""
 
 import hashlib
-import json
 import os
 import sqlite3
 import subprocess
@@ -184,76 +183,13 @@ def test_what_fails_in_the_middle_leaves_nothing(run, folder, monkeypatch, faili
     assert "73195264" not in outcome.err
 
 
-LEDGER = ["--ledger=privacy.db", "--budget=visits"]
-
-
-@pytest.fixture
-def paid(run, folder):
-    create = ["--budget=visits", "--epsilon=1000.5", "--neighbors=add-remove", "--unit=person"]
-    assert run("ledger", "create", "privacy.db", *create).code == 0
-    return run
-
-
-def spent(run):
-    return run("ledger", "show", "privacy.db", "--json").json["budgets"][0]["spent"]["epsilon"]
-
-
-@pytest.mark.parametrize("given", ENDINGS)
-def test_a_ledger_pays_once(paid, given):
-    put(f"in.{given}")
-    options = [*EXACT, *LEDGER, "--id=2024-03-01", "-o", "out.parquet"]
-    outcome = paid("noise", f"in.{given}", *options, "--json")
-    assert outcome.code == 0
-    document = json.loads(Path("out.parquet.release.json").read_text())
-    assert outcome.json == document
-    assert (document["neighbors"], document["unit"], document["rows"]) == ("add-remove", "person", 3)
-    assert document["statistics"][0]["noise"][0]["mechanism"] == "DiscreteLaplace"
-    assert document["data_version"] == "2024-03-01"
-    before = Path("out.parquet").read_bytes()
-    assert paid("noise", f"in.{given}", *options).code == 0
-    assert Path("out.parquet").read_bytes() == before
-    assert spent(paid) == "1000"
-    assert paid("verify", "out.parquet", *LEDGER[:1]).code == 0
-    refused = paid("noise", f"in.{given}", *EXACT, *LEDGER, "--id=again", "-o", "again.csv")
-    assert (refused.code, "again.csv" in refused.files) == (3, False)
-    other = paid("noise", f"in.{given}", *EXACT[:-1], "--epsilon=1", *LEDGER, "--id=2024-03-01", "-o", "out.parquet")
-    assert other.code == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--ledger=privacy.db"], "--budget"),
-        (LEDGER, "--id"),
-        (["--budget=visits"], "--ledger"),
-        (["--data-version=1"], "--ledger"),
-        ([*LEDGER, "--id=x", "--force"], "--force"),
-        ([*LEDGER, "--id=x", "--unit=row"], "--unit: the budget 'visits' has 'person'"),
-        ([*LEDGER[:1], "--budget=b", "--id=x"], "'b'"),
-        (["--ledger=none.db", "--budget=b", "--id=x"], "there is no ledger none.db"),
-    ],
-)
-def test_options_of_a_ledger(paid, options, words):
-    put("in.csv")
-    outcome = paid("noise", "in.csv", "-o", "out.csv", *EXACT, *options)
-    assert (outcome.code, words in outcome.err, "out.csv" in outcome.files) == (2, True, False)
-    assert spent(paid) == "0"
-
-
-def test_prices_that_the_budget_has_no_currency_for(paid):
-    put("in.csv")
-    gaussian = ["--mechanism=gaussian", "--delta=1e-6", "--column=x", "--sensitivity=1", "--epsilon=1"]
-    outcome = paid("noise", "in.csv", "-o", "out.csv", *gaussian, *LEDGER, "--id=x")
-    assert (outcome.code, "delta" in outcome.err) == (2, True)
-    assert spent(paid) == "0"
-
-
-def test_a_bad_cell_costs_nothing(paid):
-    Path("in.csv").write_text("site,visits\na,1\nb,73195264x\n")
-    outcome = paid("noise", "in.csv", "-o", "out.csv", *EXACT, *LEDGER, "--id=x")
-    assert (outcome.code, "line 3" in outcome.err) == (4, True)
-    assert "73195264" not in outcome.err
-    assert spent(paid) == "0"
+@pytest.mark.parametrize("kind", ["uint8", "uint64", "int8"])
+@pytest.mark.parametrize("missing", ["-1", "9223372036854775807"])
+def test_missing_whole_numbers_of_any_width(run, folder, kind, missing):
+    pq.write_table(pa.table({"visits": pa.array([7, None], kind)}), "in.parquet")
+    assert run("noise", "in.parquet", "-o", "out.csv", *EXACT, f"--nan={missing}").code == 0
+    assert read_columns(Path("out.csv"))["visits"].tolist() == [7, int(missing)]
+    assert run("noise", "in.parquet", "-o", "real.csv", *REAL, f"--nan={missing}").code == 0
 
 
 def peak_megabytes(folder, rows):

@@ -54,6 +54,30 @@ def test_documents(run):
     assert (second["trials"], float(second["std"])) == ("50", expected[1].std)
 
 
+def test_a_selection(run, folder):
+    """Its half width is for any scores; of these, candidates that are never selected have no part in the error."""
+    options = ["utility", "--mechanism=exponential", "--sensitivity=1", "--epsilon=0.1,0.5"]
+    lines = run(*options, "--exact=52,31,60,44").out.splitlines()
+    assert "95 % promised" in lines[2]
+    far = run(*options, "--exact=5200,3100,8700,2400", "--json", "--plot=error.png", "--band=band.png").json
+    assert [row["std"] for row in far["rows"]] == [row["mean_error"] for row in far["rows"]] == [0, 0]
+
+
+def test_negative_numbers(run):
+    both = [
+        run("utility", "--mechanism=laplace", "--sensitivity=1", "--epsilon=1", *more, "--json", "--trials=0").json
+        for more in (["--exact", "-1,2"], ["--exact=-1,2"])
+    ]
+    assert both[0] == both[1]
+    assert run(*LAPLACE, "--epsilon=1", "--exact", "-.5", "--trials=0").code == 0
+
+
+def test_where_the_first_order_is_far_off(run):
+    few = ["utility", "--statistic=mean", "--bounds=0,60", "--rows=20", "--neighbors=add-remove", "--epsilon=0.5"]
+    assert "believe them" in run(*few, "--trials=3000").out
+    assert "believe them" not in run(*LAPLACE, "--epsilon=1").out
+
+
 def test_target_alone(run):
     out = run("utility", "--mechanism=discrete-laplace", "--sensitivity=1", "--target-error=10", "--trials=0").out
     assert "\n 0.2844  " in out
@@ -90,7 +114,7 @@ def test_pictures(run, folder):
 def test_without_matplotlib(run, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     outcome = run(*LAPLACE, "--epsilon=1", "--plot=error.png")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert 'pip install "exactnoise[plot]"' in outcome.err
     assert outcome.files == []
 
@@ -116,7 +140,7 @@ def test_without_matplotlib(run, folder, monkeypatch):
         ([*LAPLACE, "--epsilon=1", "--alpha=2"], "alpha must lie between"),
         ([*LAPLACE, "--epsilon=1", "--trials=-1"], "--trials must be a whole number"),
         ([*LAPLACE, "--epsilon=1", "--trials=1e12"], "trials must be at most"),
-        ([*LAPLACE, "--target-error=0"], "half_width"),
+        ([*LAPLACE, "--target-error=0"], "--target-error must be a positive number"),
         ([*LAPLACE, "--epsilon=1", "--plot=error.csv"], "--plot: the file's name must end in .png"),
         ([*LAPLACE, "--epsilon=1", "--trials=0", "--band=band.png"], "no simulated errors"),
         ([*LAPLACE, "--epsilon=1", "--csv", "--json"], "not allowed with"),

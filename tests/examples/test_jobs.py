@@ -1,7 +1,10 @@
 """The jobs under examples/ from input to verified output, on smaller tables of the same shape."""
 
+import collections
+import csv
 import importlib.util
 import itertools
+import math
 import shutil
 from pathlib import Path
 
@@ -87,6 +90,55 @@ def test_page_views(example):
     # of 1e-3.
     assert columns["views"].max() < 30_000 * 0.2 + 15 * 35
     assert ((columns["mean_seconds"] >= 0) & (columns["mean_seconds"] <= 120)).all()
+
+
+def real_table(make, monkeypatch, tmp_path):
+    """Run the script on the table it is for; returns its rows."""
+    monkeypatch.setattr(make, "__file__", str(tmp_path / "make_input.py"))
+    make.main()
+    (path,) = tmp_path.glob("*.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert tuple(header) == make.COLUMNS
+    return rows
+
+
+@pytest.mark.real_tables
+def test_the_keys_of_military_are_those_of_the_table(example, monkeypatch, tmp_path):
+    make = example("military")
+    exact = collections.Counter(map(tuple, real_table(make, monkeypatch, tmp_path)))
+    assert sum(exact.values()) == 1_414_593
+    columns = run_all(make)
+    keys = list(zip(*(columns[name] for name in make.COLUMNS), strict=True))
+    assert set(exact) <= set(keys)
+    # Noise of scale 1, as in the smaller table.
+    assert max(abs(count - exact[key]) for key, count in zip(keys, columns["count"].tolist(), strict=True)) <= 40
+
+
+@pytest.mark.real_tables
+def test_the_keys_of_flights_are_those_of_the_table(example, monkeypatch, tmp_path):
+    make = example("flights")
+    rows = real_table(make, monkeypatch, tmp_path)
+    exact = collections.Counter(carrier for carrier, _, _ in rows)
+    assert sum(exact.values()) == 336_776
+    columns = run_all(make)
+    assert set(exact) <= set(columns["carrier"])
+    for carrier, count in zip(columns["carrier"], columns["count"].tolist(), strict=True):
+        assert abs(count - exact[carrier]) <= 160
+    delays = [min(max(float(delay), -60), 180) for carrier, _, delay in rows if carrier == "UA" and delay]
+    mean = columns["mean_delay"][columns["carrier"].index("UA")]
+    assert math.isclose(mean, sum(delays) / len(delays), abs_tol=1)
+
+
+@pytest.mark.real_tables
+def test_ten_million_page_views(example, monkeypatch, tmp_path):
+    """The whole of it; two gigabytes and a minute."""
+    make = example("page_views")
+    make.write_input(tmp_path, 10_000_000)
+    columns = run_all(make)
+    assert columns["page"] == make.PAGES
+    # Sampling leaves rows out and adds none; the first page has a seventh of all views.
+    assert 10_000 < columns["views"][0] < 10_000_000 * 0.2
 
 
 def test_the_readme_names_every_job():

@@ -80,7 +80,7 @@ SECOND_BY = '[[statistic]]\nkind = "count"\nname = "all"\n'
     ("replaced", "line", "words"),
     [
         ([('id = "visits-{date}"\n', "")], None, "id is missing"),
-        ([("{date}", "{day}")], 1, "id: only {date} can stand in braces"),
+        ([("{date}", "{day}")], 1, "id: only {date} and {month} can stand in braces"),
         ([('"visits.csv"', "7")], 4, "input.path: must be text"),
         ([("[input]", "[inptu]")], 3, "inptu: there is no such key here; did you mean 'input'?"),
         ([("path =", "pth =")], 4, "input.pth: there is no such key here; did you mean 'path'?"),
@@ -96,6 +96,18 @@ SECOND_BY = '[[statistic]]\nkind = "count"\nname = "all"\n'
         ([("epsilon = 1", "rho = 1\ndelta = 1e-6")], 7, "privacy.delta: belongs to epsilon"),
         ([("epsilon = 1", "rho = 1\nepsilon = 1")], 5, "privacy: say either epsilon"),
         ([('budget = "visits"', "")], 5, "privacy: budget is missing"),
+        *[
+            ([("rows_per_person = 2", f"rows_per_person = {typed}")], 10, "limits.rows_per_person: must be a whole")
+            for typed in ("0", "-1", "1.5", "true", '"x"', '"2"', "[[1]]", "2147483648")
+        ],
+        ([("groups_per_person = 1", "groups_per_person = 0")], 11, "limits.groups_per_person: must be a whole number"),
+        ([('"visits.csv"', '"a\\u0000b"')], 4, "input.path: must be without null characters"),
+        ([('.csv"', '.csv"\nperson = "minutes"')], 20, "statistic[2].column: 'minutes' tells people apart"),
+        ([("epsilon = 1", 'epsilon = 1\nneighbors = "both"')], 7, "privacy.neighbors: must be 'add-remove' or"),
+        ([("weight = 3", 'weight = 3\n[output]\nformat = ["csv"]')], 24, "output.format: must be one of arrow, csv"),
+        ([('["c", "a", "b"]', '{file = "s.csv", type = [1]}')], 13, "keys.site.type: must be one of text"),
+        ([('kind = "mean"', 'kind = "histogram"'), ("bounds = [0, 60]", "edges = 9")], 20, "statistic[2].edges: must"),
+        ([("weight = 3", "weight = -1.5")], 22, "statistic[2].weight: must be a positive number, got -1.5"),
         ([("rows_per_person", "rows_per_user")], 10, "limits.rows_per_user: there is no such key here"),
         ([('["c", "a", "b"]', '["c", "a", "c"]')], 13, "keys.site: must be distinct"),
         ([('["c", "a", "b"]', "[]")], 13, "keys.site: must have at least one key"),
@@ -148,7 +160,7 @@ def test_bad_files_of_keys(tmp_path):
         with pytest.raises(JobError, match=words):
             loaded(tmp_path, ('["c", "a", "b"]', '{file = "sites.csv"}'))
     (tmp_path / "sites.csv").write_text("site\n1\n2.5\n")
-    with pytest.raises(JobError, match=r"key 2 is no integer: '2\.5'"):
+    with pytest.raises(JobError, match=r"key 2 is no integer$"):
         loaded(tmp_path, ('["c", "a", "b"]', '{file = "sites.csv", type = "integer"}'))
 
 

@@ -1,7 +1,10 @@
 """Tables as they are read and written: types known beforehand, no cell raises, nothing is lost."""
 
+import contextlib
 import csv
 import datetime
+import errno
+import functools
 import math
 import sqlite3
 
@@ -280,6 +283,37 @@ def test_csv_is_what_other_readers_read(tmp_path):
     write(tmp_path / "out.csv", "csv", {"a": [True, None, 1.5], "b": ["x", "", "y"]})
     with (tmp_path / "out.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["a", "b"], ["true", "x"], ["", ""], ["1.5", "y"]]
+
+
+def test_errors_of_libraries_are_told_in_our_words(tmp_path):
+    """Their texts may quote what is in a file."""
+    path = tmp_path / "in.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (j TEXT)")
+        connection.execute("INSERT INTO t VALUES ('SECRET-4711')")
+        connection.execute("CREATE VIEW v AS SELECT json_extract('{}', j) AS v, abs(-9223372036854775808) AS o FROM t")
+        connection.execute("CREATE VIEW release AS SELECT json_extract('{}', j) AS v FROM t")
+    connection.close()
+    for columns in ({"v": "number"}, {"o": "number"}):
+        with open_table(path, table="v", columns=columns) as table, pytest.raises(SchemaError) as refusal:
+            list(table.chunks())
+        assert str(refusal.value) == "in.db (table 'v') cannot be read as an SQLite database (SQLITE_ERROR)"
+    with pytest.raises(SchemaError) as refusal:
+        read_columns(path)
+    assert "SECRET" not in str(refusal.value)
+    (tmp_path / "out.csv").write_bytes(b"a,b\n1\xff\n")
+    with pytest.raises(SchemaError, match="no table in CSV"):
+        read_columns(tmp_path / "out.csv")
+
+
+def test_a_locked_database_is_no_matter_of_its_content(tmp_path, monkeypatch):
+    path = database(tmp_path, "CREATE TABLE a (n INTEGER)")
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, timeout=0))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(OSError, match=r"in\.db") as refusal:
+            open_table(path, columns={"n": "number"})
+    assert refusal.value.errno == errno.EBUSY
 
 
 def test_the_missing_library_is_named(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Plans: the numbers are those of the mechanisms, nothing is spent, and no row is read."""
 
+import json
 import math
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 from jobs import JOB, ledger, loaded
 
 from exactnoise import DiscreteLaplace, Laplace
+from exactnoise.cli import main
 from exactnoise.errors import BudgetExceeded, JobError, SchemaError
 from exactnoise.publish.plan import Expectation
 
@@ -79,6 +81,23 @@ def test_the_share_of_cells_below_the_noise(tmp_path):
     plan = job.plan(expected=Expectation(cells=cells))
     assert plan.rows[0].below_noise == 0.5
     assert "50 % of the cells are below the noise" in str(plan)
+
+
+def test_an_earlier_snapshot_tells_the_rows_of_a_cell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    job = loaded(tmp_path, SAID)
+    (tmp_path / "earlier.csv").write_text("site,count,mean_minutes\na,90,1\nb,100,2\nc,110,x\n")
+    command = ["plan", "job.toml", "--date=2024-03-01", "--json", "--expect"]
+    assert main([*command, "earlier.csv"]) == 4
+    assert "column 'mean_minutes': not of numbers only" in capsys.readouterr().err
+    (tmp_path / "earlier.csv").write_text("site,count,mean_minutes\na,90,1\nb,100,2\nc,110,3\n")
+    assert main([*command, "earlier.csv"]) == 0
+    told = json.loads(capsys.readouterr().out)["statistics"][1]
+    assert told["expected_error"] == job.plan().rows[1].error_times_rows / 100
+    assert main([*command, "visits.csv"]) == 4
+    assert "none of the columns that the job makes: count, mean_minutes" in capsys.readouterr().err
+    (tmp_path / "empty.csv").write_text("")
+    assert main([*command, "empty.csv"]) == 4
 
 
 def test_nothing_is_spent_and_no_row_is_read(tmp_path):

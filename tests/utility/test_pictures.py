@@ -47,7 +47,9 @@ def test_error_against_epsilon(rows: list[Row], drawn: list[Any], tmp_path: Path
     legend = axes.get_legend()
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["95 % of values within", "standard deviation", "mean absolute error"]
-    assert legend.get_title().get_text() == "lines: closed form\npoints: 500 simulated releases"
+    assert legend.get_title().get_text() == (
+        "lines: closed form\npoints: 500 simulated releases\nerrors of 0 are not drawn"
+    )
     closed = {line.get_label(): line.get_xydata() for line in axes.lines if line.get_label() in names}
     expected = [(float(row.epsilon), row.half_width) for row in rows if row.half_width]
     assert closed[names[0]].tolist() == [list(point) for point in expected]  # a half width of 0 has no logarithm

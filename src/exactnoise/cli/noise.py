@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exactnoise.accounting import PrivacyBudget
+from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
@@ -19,9 +19,11 @@ from exactnoise.cli.noise_source import Source, ahead, open_source
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles
 from exactnoise.cli.table import Parse, Table
+from exactnoise.errors import BudgetExceeded
+from exactnoise.ledger import LedgerBudget
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.publish import publish
-from exactnoise.publish.files import format_inside, format_named, open_writer
+from exactnoise.publish.files import check_writable, format_inside, format_named, open_writer
 from exactnoise.publish.files.csv_files import csv_text
 from exactnoise.publish.metadata import describe, metadata_path
 
@@ -72,6 +74,10 @@ examples:
     exactnoise noise visits.csv -o visits-noisy.csv --column visits \\
         --mechanism discrete-gaussian --sensitivity 1.7320509 --epsilon 1 --delta 1e-6
 
+  the same for a budget in rho (zCDP), where Gaussian noise costs least
+    exactnoise noise visits.csv -o visits-noisy.csv --column visits \\
+        --mechanism discrete-gaussian --sensitivity 1.7320509 --rho 0.05
+
   a nightly run, paid for from a budget that is kept: the same id is never released
   twice, and running it again returns the same table
     exactnoise ledger create privacy.db --budget visits --epsilon 10 \\
@@ -114,8 +120,13 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         help="how much one person can change the column in total: the sum of the changes of all "
         "cells, or the root of the sum of their squares with Gaussian noise",
     )
-    add("--epsilon", metavar="E", required=True, help="privacy loss of the whole column")
-    add("--delta", metavar="D", help="needed by gaussian and discrete-gaussian, such as 1e-6; the others have none")
+    add("--epsilon", metavar="E", help="privacy loss of the whole column")
+    add("--delta", metavar="D", help="belongs to the epsilon of gaussian and discrete-gaussian, such as 1e-6")
+    add(
+        "--rho",
+        metavar="R",
+        help="instead of --epsilon and --delta: privacy loss of Gaussian noise in zCDP, for a budget that counts so",
+    )
     add(
         "--mechanism",
         choices=list(_MECHANISMS),
@@ -170,14 +181,15 @@ def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise noise``. All that is public is checked before the first draw."""
     mechanism, parse = _mechanism_and_parser(args)
     _check_ledger_options(args)
+    before = False
     if args.ledger is not None:
-        document = _published(args, mechanism, _source(args, parse))
+        document, before = _published(args, mechanism, parse)
     elif format_named(args.output) in (None, "csv") and format_inside(args.input) == "csv":
         document = _csv_to_csv(args, mechanism, parse)
     else:
         document = _released(args, mechanism, _source(args, parse))
     try:
-        say(json.dumps(document) if args.json else _summary(mechanism, args.output, document["rows"]))
+        say(json.dumps(document) if args.json else _summary(mechanism, args.output, document["rows"], before))
     except (OSError, KeyboardInterrupt):  # no failure: who runs it again pays for it again
         complain("released; could not print the summary")
 
@@ -216,28 +228,49 @@ def _released(args: argparse.Namespace, mechanism: AdditiveMechanism, source: So
         return files.commit(_description(args, mechanism, rows))
 
 
-def _published(args: argparse.Namespace, mechanism: AdditiveMechanism, source: Source) -> dict[str, Any]:
-    """Released once for its id, paid for from a ledger."""
+def _published(args: argparse.Namespace, mechanism: AdditiveMechanism, parse: Parse) -> tuple[dict[str, Any], bool]:
+    """Released once for its id, paid for from a ledger, and whether it was before; then it needs its input no more."""
     budget = opened_budget(args.ledger, args.budget)
     for name in ("neighbors", "unit"):
         said, true = getattr(args, name), getattr(budget, name)
         if said is not None and said != true:
             raise UsageError(f"--{name}: the budget {args.budget!r} has {true!r}")
-    source.check()
+    price = {name: getattr(args, name) for name in ("epsilon", "delta", "rho") if getattr(args, name) is not None}
+    _check_currency(budget, PrivacyCost(**price))
+    reservation = budget.ledger.reservation(args.id)
+    source, before = None, reservation is not None and reservation.state == "committed"
+    if not before:
+        source = _source(args, parse)
+        source.check()
+        check_writable(source.empty(mechanism), args.output)
 
     def make(purse: PrivacyBudget) -> Iterator[Mapping[str, Any]]:
+        assert source is not None  # else it is published, and this is not called
         purse.spend(mechanism, label=args.column)
         with ahead(source.noisy(mechanism)) as batches:
             yield from batches
 
-    price = {"epsilon": args.epsilon, **({} if args.delta is None else {"delta": args.delta})}
     query = {"column": args.column, "mechanism": repr(mechanism), "nan": args.nan, "label": args.label}
     version = args.data_version or args.id
+    snapshot = publish(args.output, make, id=args.id, data_version=version, budget=budget, query=query, **price)
+    return snapshot.metadata, before
+
+
+def _check_currency(budget: LedgerBudget, cost: PrivacyCost) -> None:
+    """Refuse a price of another kind than the budget counts; what has been paid for is no matter of amounts."""
     try:
-        snapshot = publish(args.output, make, id=args.id, data_version=version, budget=budget, query=query, **price)
-    except TypeError as error:
-        raise UsageError(str(error)) from None
-    return snapshot.metadata
+        budget.check(cost)
+    except BudgetExceeded:
+        pass  # not if it has been paid for already
+    except (TypeError, ValueError):
+        total = budget.total
+        if total.rho is not None:
+            say_instead = "the budget counts in rho: say --rho, with --mechanism gaussian or discrete-gaussian"
+        elif not total.delta:
+            say_instead = "the budget is of pure epsilon, without any delta: say --epsilon, with a Laplace mechanism"
+        else:
+            say_instead = "the budget counts epsilon and delta: say --epsilon, and --delta for Gaussian noise"
+        raise UsageError(f"--budget {budget.name}: {say_instead}") from None
 
 
 def _description(args: argparse.Namespace, mechanism: AdditiveMechanism, rows: int) -> dict[str, Any]:
@@ -270,6 +303,8 @@ def _check_ledger_options(args: argparse.Namespace) -> None:
 
 def _utf8(text: str) -> str:
     """An option that is written to the metadata; its bytes may have been anything."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -279,13 +314,21 @@ def _utf8(text: str) -> str:
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:
     """What draws the noise, and what turns the column's cells into its input."""
-    if args.delta is not None and args.mechanism not in _WITH_DELTA:
-        raise UsageError(f"--delta: {args.mechanism} has no delta; it is for --mechanism gaussian or discrete-gaussian")
-    if args.delta is None and args.mechanism in _WITH_DELTA:
+    for name in ("delta", "rho"):
+        if getattr(args, name) is not None and args.mechanism not in _WITH_DELTA:
+            raise UsageError(
+                f"--{name}: {args.mechanism} has no {name}; it is for --mechanism gaussian or discrete-gaussian"
+            )
+    if (args.epsilon is None) == (args.rho is None):
+        raise UsageError("--epsilon: say the privacy loss, or --rho instead for Gaussian noise")
+    if args.rho is not None and args.delta is not None:
+        raise UsageError("--delta: it belongs to --epsilon; rho has none")
+    if args.delta is None and args.epsilon is not None and args.mechanism in _WITH_DELTA:
         raise UsageError(f"--delta: {args.mechanism} needs one, the probability that belongs to epsilon; such as 1e-6")
-    parameters = {"sensitivity": args.sensitivity, "epsilon": args.epsilon}
+    parameters = {"sensitivity": args.sensitivity}
+    parameters |= {"epsilon": args.epsilon} if args.rho is None else {"rho": args.rho}
     parse: Parse
-    if args.mechanism in _WITH_DELTA:
+    if args.delta is not None:
         parameters["delta"] = args.delta
     if args.mechanism in _ON_INTEGERS:
         if args.granularity is not None:
@@ -339,9 +382,9 @@ def _release(table: Table, files: ReleaseFiles, mechanism: AdditiveMechanism, pa
     return count
 
 
-def _summary(mechanism: AdditiveMechanism, path: Path, rows: int) -> str:
+def _summary(mechanism: AdditiveMechanism, path: Path, rows: int, before: bool) -> str:
     return (
-        f"{path}: {rows} rows, released once with {mechanism!r}\n"
+        f"{path}: {rows} rows, released once with {mechanism!r}{', before: nothing was spent or drawn' * before}\n"
         f"95 % of the cells are within {mechanism.half_width():.4g} of the exact number "
         f"(standard deviation {mechanism.std:.4g})\n"
         f"{metadata_path(path)}: the guarantee, for whoever uses the table"

@@ -37,6 +37,9 @@ class Source(Protocol):
     def check(self) -> None:
         """Raise for a cell that `noisy` would raise for."""
 
+    def empty(self, mechanism: AdditiveMechanism) -> Batch:
+        """All columns, without rows."""
+
     def noisy(self, mechanism: AdditiveMechanism) -> Iterator[Batch]:
         """All columns, in the file's order, with noise in the one. All batches together are one release."""
 
@@ -57,6 +60,11 @@ class TextSource:
             for _ in table.chunks(_CSV_ROWS, self._parse):
                 pass
 
+    def empty(self, mechanism: AdditiveMechanism) -> Batch:
+        with self._open() as table:
+            none = mechanism.release(self._parse([]), budget=None)
+            return {name: none if name == self._column else [] for name in table.header}
+
     def noisy(self, mechanism: AdditiveMechanism) -> Iterator[Batch]:
         with self._open() as table, Progress(table.name, table.stat.st_size) as progress:
             empty = True
@@ -66,9 +74,8 @@ class TextSource:
                 yield columns
                 progress.update(table.bytes_read)
                 empty = False
-            if empty:
-                none = self._parse([])
-                yield {name: none if name == self._column else [] for name in table.header}
+        if empty:
+            yield self.empty(mechanism)
 
     def _open(self) -> Table:
         return Table(self._path, self._column)
@@ -87,6 +94,10 @@ class TypedSource:
 
     def check(self) -> None:
         pass  # values of the column's type, whatever they are, can be released
+
+    def empty(self, mechanism: AdditiveMechanism) -> Batch:
+        with self._open() as table:
+            return self._with_noise(table.empty(), mechanism)
 
     def noisy(self, mechanism: AdditiveMechanism) -> Iterator[Batch]:
         with self._open() as table, Progress(table.name, table.size) as progress:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from exactnoise.cli.console import say
-from exactnoise.cli.errors import UsageError
+from exactnoise.cli.errors import ContentError, UsageError
 from exactnoise.publish import Job
 from exactnoise.publish.files import read_columns
 from exactnoise.publish.plan import Expectation
@@ -54,6 +57,8 @@ examples:
   exactnoise plan visits.toml --expect 500              500 visits a site, say
   exactnoise plan visits.toml --expect yesterday.csv    an earlier snapshot
 
+Every key of a job file is in docs/jobs.md. Its paths are relative to the job file.
+
 --expect must come from public knowledge: a plan tuned to the data tells about it.
 Exit code 3 says that the price does not fit in the budget.
 """
@@ -83,13 +88,15 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
     """What says which job it is."""
     parser.add_argument("job", metavar="JOB.toml", type=Path, help="the job file")
     parser.add_argument("--id", metavar="ID", help="name of the release, instead of the file's")
-    parser.add_argument("--date", metavar="DATE", help="what {date} stands for, such as 2024-12-31; default: today")
+    parser.add_argument(
+        "--date", metavar="DATE", help="what {date} and {month} stand for, such as 2024-12-31; default: today"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise plan``."""
     job = Job.load(args.job, id=args.id, date=args.date)
-    plan = job.plan(expected=_expectation(args.expect))
+    plan = job.plan(expected=_expectation(args.expect, job))
     if plan.refusal is None:
         say(json.dumps(plan.document()) if args.json else str(plan))
         return
@@ -98,13 +105,34 @@ def run(args: argparse.Namespace) -> None:
     raise plan.refusal
 
 
-def _expectation(text: str | None) -> Expectation:
+def _expectation(text: str | None, job: Job) -> Expectation:
     if text is None:
         return Expectation()
     try:
         rows = float(text)
     except ValueError:
-        return Expectation(cells=read_columns(Path(text)))
+        return _earlier(Path(text), job)
     if not rows >= 0:
         raise UsageError(f"--expect: must be a number of rows, or a file, got {text!r}")
     return Expectation(rows=rows)
+
+
+def _earlier(path: Path, job: Job) -> Expectation:
+    """What an earlier table of the job says: its columns, and as rows of a cell the middle one of its counts."""
+    cells = _expected_cells(path, job)
+    counts = [cells[s.name] for s in job.statistics if s.kind == "count" and s.column is None and s.name in cells]
+    sizes = [float(np.median(count)) for count in counts if len(count)]
+    return Expectation(rows=max(sizes[0], 1.0) if sizes else None, cells=cells)
+
+
+def _expected_cells(path: Path, job: Job) -> Mapping[str, Any]:
+    """The columns of the job's output that it has."""
+    columns = read_columns(path)
+    labels = [label for statistic in job.statistics for label in statistic.labels]
+    cells = {label: columns[label] for label in labels if label in columns}
+    if not cells:
+        raise ContentError(f"--expect: {path} has none of the columns that the job makes: {', '.join(labels[:8])}")
+    for label, values in cells.items():
+        if not isinstance(values, np.ndarray):
+            raise ContentError(f"--expect: {path}, column {label!r}: not of numbers only")
+    return cells

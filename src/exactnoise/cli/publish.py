@@ -11,7 +11,7 @@ from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
 from exactnoise.cli.plan import add_job_arguments
 from exactnoise.cli.progress import Progress
-from exactnoise.errors import ExactNoiseError
+from exactnoise.errors import SchemaError, SnapshotDamaged
 from exactnoise.publish import Job, Snapshot
 from exactnoise.publish.metadata import metadata_path
 
@@ -21,7 +21,8 @@ _DESCRIPTION = """\
 Run a job: reserve its price in the ledger, read the input, count exactly, add
 noise, write the table, commit it in the ledger, and put it in place. Then it is
 frozen: publishing the same id again returns the same table and costs nothing,
-also after a crash at any moment.
+also after a crash at any moment. Check that the input is complete before: make it
+under another name and rename it. What is published is not made again.
 
 What is checked before anything is paid for: the job file, the input's columns
 and their types, the budget. After that no cell of the input can stop the job:
@@ -80,28 +81,34 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError("--table: it is a table of --into")
     job = Job.load(args.job, id=args.id, date=args.date)
     size = job.input.stat().st_size if job.input.is_file() else 0
+    before = job.is_published()
     with Progress(job.input.name, size) as progress:
         snapshot = job.run(args.output, tell=progress.update)
     if args.into is not None:
         try:
             snapshot.to_sqlite(args.into, args.table or job.budget)
-        except ExactNoiseError:
-            raise
+        except OSError as error:
+            told = f"published as {snapshot.path}, but not added to this file: {error.strerror or error}"
+            raise OSError(error.errno, told, str(args.into)) from None
+        except (SchemaError, SnapshotDamaged) as error:
+            raise type(error)(f"published as {snapshot.path}, but not added to {args.into}: {error}") from None
         except ValueError as error:
             raise UsageError(f"published as {snapshot.path}, but not added to {args.into}: {error}") from None
     try:
-        say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, job))
+        added = "" if args.into is None else f"\n{args.into}: its rows are in table {args.table or job.budget}"
+        say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, job, before) + added)
     except (OSError, KeyboardInterrupt):  # no failure: it is published
         complain("published; could not print the summary")
 
 
-def _summary(snapshot: Snapshot, job: Job) -> str:
+def _summary(snapshot: Snapshot, job: Job, before: bool) -> str:
     metadata = snapshot.metadata
     price = ", ".join(
         f"{name} {metadata[name]}" for name in ("epsilon", "delta", "rho") if metadata[name] not in (None, "0")
     )
+    paid = "paid before: nothing was spent or drawn" if before else f"from {job.budget} in {job.ledger}"
     return (
-        f"{snapshot.path}: {metadata['rows']} rows, published as {snapshot.id}\n"
-        f"price: {price}, from {job.budget} in {job.ledger}\n"
+        f"{snapshot.path}: {metadata['rows']} rows, published as {snapshot.id}{' before, unchanged' * before}\n"
+        f"price: {price}, {paid}\n"
         f"{metadata_path(snapshot.path)}: the guarantee, for whoever uses the table"
     )

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from exactnoise.cli.errors import UsageError
+from exactnoise.cli.ledger_file import is_ledger
 from exactnoise.publish.durable import folder_to_disk, give_usual_permissions, sha256_of
 from exactnoise.publish.metadata import metadata_path
 
@@ -34,7 +35,7 @@ class ReleaseFiles:
     path : Path
         The table's destination; `metadata_path` tells the other.
     force : bool
-        Replace what exists.
+        Replace what exists, if it is neither a ledger nor paid for from one.
     source : os.stat_result, optional
         The file the table is made from, which is not replaced under any name.
 
@@ -120,6 +121,18 @@ class ReleaseFiles:
                 raise UsageError(f"{path} exists already; --force replaces it")
             if not path.is_file():
                 raise UsageError(f"{path} is not a file")
+            if is_ledger(path):
+                raise UsageError(f"{path} is a ledger: all that was spent from it would be forgotten")
+            if path is self._metadata and _was_paid_for(path):
+                raise UsageError(f"{self._path} was paid for from a ledger, and is never drawn again: move it away")
+
+
+def _was_paid_for(metadata: Path) -> bool:
+    try:
+        document = json.loads(metadata.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("ledger") is not None
 
 
 def _to_disk(file: BinaryIO) -> None:

@@ -53,15 +53,18 @@ examples:
 
   the favourite of four candidates
     exactnoise utility --mechanism exponential --sensitivity 1 --epsilon 0.1,0.5 \\
-        --exact 5200,3100,8700,2400
+        --exact 52,31,60,44
 
 how to read the table:
   std           root mean square error       mean error    mean absolute error
   95 % within   no farther off than that, 19 times in 20 (see --alpha)
+  95 % promised the same of a selection, whatever the scores: with these it may
+                be far less; std and mean error are those of these scores
   simulated     the column before it, from simulated releases, +- standard error
   relative      mean error over the mean exact value
   below noise   share of exact values smaller than the "within" column
-The closed forms of means and variances are of first order: good while there are
+Histograms, vectors and groups, and functions of your own: exactnoise.utility in
+Python. The closed forms of means and variances are of first order: good while there are
 many more rows than the noise in their number.
 
 The JSON object: {"what": "...", "rows": [{"epsilon": "0.1", "std": 14.1,
@@ -136,7 +139,7 @@ def run(args: argparse.Namespace) -> None:
     epsilons = [] if args.epsilon is None else [_number(typed, "--epsilon") for typed in _items(args.epsilon)]
     target = None
     if args.target_error is not None:
-        error = _number(args.target_error, "--target-error", signed=True)
+        error = _number(args.target_error, "--target-error")
         measure: Any = args.measure.replace("-", "_")
         target = _checked(lambda: utility.epsilon_for(what, error, measure=measure, alpha=alpha, **given))
         epsilons.append(target)
@@ -173,7 +176,10 @@ def _mechanism(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if args.exact is not None:
         numbers = [_number(typed, "--exact", signed=True) for typed in _items(args.exact)]
         whole = all(number.denominator == 1 and abs(number) < 2**63 for number in numbers)
-        given["exact"] = [int(number) if whole else float(number) for number in numbers]
+        try:
+            given["exact"] = [int(number) if whole else float(number) for number in numbers]
+        except OverflowError:
+            raise UsageError("--exact: a number is too large for a double") from None
     elif args.mechanism in ("exponential", "permute-and-flip"):
         raise UsageError("--exact: say the candidates' scores, public or made up")
     return args.mechanism, given
@@ -236,8 +242,20 @@ def _answer(args: argparse.Namespace, rows: list[Row], target: Fraction | None) 
         told = {"half-width": f"a {100 * (1 - rows[0].alpha):.6g} % half width", "std": "a standard deviation"}
         measure = told.get(args.measure, "a mean error")
         lines += ["", f"For {measure} of at most {args.target_error}: --epsilon {text(target)}"]
+    if any(_is_far(row) for row in rows):
+        lines += ["", "Where simulated errors are far from the closed forms, which are of first order, believe them."]
     lines += ["", *(f"{path}: drawn" for path in (args.plot, args.band) if path is not None)]
     return "\n".join(lines).rstrip()
+
+
+def _is_far(row: Row) -> bool:
+    """Whether a closed form is more than five standard errors away from what was simulated."""
+    pairs = [(row.std, row.simulated_std), (row.mean_error, row.simulated_mean_error)]
+    pairs += [] if row.for_any_scores else [(row.half_width, row.simulated_half_width)]
+    return any(
+        closed is not None and found is not None and found.std_error and abs(found.value - closed) > 5 * found.std_error
+        for closed, found in pairs
+    )
 
 
 def _checked(ask: Callable[[], T]) -> T:

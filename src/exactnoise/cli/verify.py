@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from exactnoise.cli.console import say
+from exactnoise.cli.errors import UsageError
 from exactnoise.cli.ledger_file import opened
 from exactnoise.publish import Snapshot
+from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["add_command"]
+
+_METADATA = metadata_path(Path("x")).name.removeprefix("x")
 
 _DESCRIPTION = """\
 Check that a released table is what was released: its sha256 is the one in the
@@ -46,6 +50,8 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise verify``."""
+    if not metadata_path(args.table).exists() and args.table.name.endswith(_METADATA):
+        raise UsageError(f"{args.table} is the metadata of a table: say {args.table.name.removesuffix(_METADATA)}")
     snapshot = Snapshot.open(args.table)
     snapshot.verify(None if args.ledger is None else opened(args.ledger))
     checked = ["table", "metadata"] + (["ledger"] if args.ledger is not None else [])

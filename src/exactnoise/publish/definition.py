@@ -35,15 +35,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 from exactnoise.accounting import PrivacyCost
+from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.errors import JobError
 from exactnoise.publish.files import ENDINGS, Format, Kind
 from exactnoise.publish.files.cells import cells_of
 from exactnoise.publish.statistics import StatisticSpec, kind_of
-from exactnoise.publish.toml import Document, Section
+from exactnoise.publish.toml import Document, Section, shown
 
 __all__ = ["Definition"]
 
@@ -55,6 +56,8 @@ _KINDS: Mapping[str, Kind] = {
     "time": "times",
     "boolean": "booleans",
 }
+_LIMITS = ("rows_per_person", "groups_per_person")
+_MOST_CONTRIBUTIONS = 2**31 - 1
 _MOST_KEYS = 2**24
 _MOST_SHOWN = 256
 
@@ -71,7 +74,7 @@ class Definition:
     path : Path
         The job file.
     id, data_version : str
-        With the date filled in.
+        With date and month filled in.
     input, output : Path or None
     table, person : str or None
     cost : PrivacyCost
@@ -123,7 +126,8 @@ class Definition:
         id : str, optional
             Instead of the file's.
         date : str or date, optional
-            What ``{date}`` stands for in `id`, `data_version` and paths; today by default.
+            What ``{date}`` and ``{month}`` stand for in `id`, `data_version`, the budget's name and paths; today by
+            default.
 
         Returns
         -------
@@ -137,6 +141,8 @@ class Definition:
         OSError
             It cannot be read.
         """
+        if id is not None and (not id.strip() or not _is_unicode(id)):
+            raise JobError("the id must be text that is not empty")
         return _loaded(cls, Path(path), id, _iso(date))
 
     def share(self, statistic: StatisticSpec) -> dict[str, Fraction]:
@@ -158,6 +164,14 @@ class Definition:
         """The declared keys of each column, in JSON's types; of many their number and a digest: they are public."""
         columns = () if self.groups is None else self.groups.columns
         return {name: _brief([_plain(key) for key in keys]) for name, keys in zip(self.by, columns, strict=True)}
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _plain(key: Any) -> Any:
@@ -184,63 +198,69 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
     given, privacy, limits, output = (root.section(part) for part in ("input", "privacy", "limits", "output"))
     given.only(("path", "table", "person"))
     privacy.only(("epsilon", "delta", "rho", "ledger", "budget", "neighbors", "unit"))
-    limits.only(("rows_per_person", "groups_per_person"))
+    limits.only(_LIMITS)
     output.only(("path", "format"))
     if not (sections := root.sections("statistic")):
         raise root.error(None, "statistic is missing: what to publish, a table [[statistic]] each")
     statistics = tuple(StatisticSpec.read(section) for section in sections)
     price, cost = _price(privacy)
     by = _same_by(statistics)
-    groups = _groups(root.section("keys"), by, path.parent)
+    groups = _groups(root.section("keys"), by, path.parent, date)
+    contributions = {name: _contribution(limits, name) for name in limits}
+    relation = privacy.text("neighbors")
+    if relation is not None and relation not in get_args(Neighbors):
+        raise privacy.error("neighbors", f"must be 'add-remove' or 'replace-one', got {relation!r}")
     person = given.text("person")
     if person is not None and "rows_per_person" not in limits:
         raise given.error("person", "needs limits: rows_per_person, and with keys groups_per_person")
-    place = output.text("path")
-    form = output.get("format")
+    place = None if "path" not in output else _text(output, "path", "", date)
+    form: Any = output.get("format")
     if form is not None and form not in ENDINGS.values():
-        raise output.error("format", f"must be one of {', '.join(sorted(set(ENDINGS.values())))}; got {form!r}")
+        raise output.error("format", f"must be one of {', '.join(sorted(set(ENDINGS.values())))}; got {shown(form)}")
     _check_output_columns(statistics, by)
     return cls(
         path=path,
-        id=name or _filled(root, "id", "the name of the release, such as 'visits-{date}'", date),
-        data_version=_filled(
+        id=_text(root, "id", "the name of the release, such as 'visits-{date}'", date) if name is None else name,
+        data_version=_text(
             root, "data_version", "which data it is: another version is another release; such as '{date}'", date
         ),
-        input=path.parent / _path(given, "path", "the table to read", date),
+        input=path.parent / _text(given, "path", "the table to read", date),
         table=given.text("table"),
         person=person,
         price=price,
         cost=cost,
-        ledger=path.parent / _path(privacy, "ledger", "the file of budgets; exactnoise ledger create makes one", date),
-        budget=_text(privacy, "budget", "the name of the budget in the ledger"),
-        neighbors=privacy.text("neighbors"),
+        ledger=path.parent / _text(privacy, "ledger", "the file of budgets; exactnoise ledger create makes one", date),
+        budget=_text(privacy, "budget", "the name of the budget in the ledger", date),
+        neighbors=relation,
         unit=privacy.text("unit"),
-        limits={name: limits.get(name) for name in limits},
+        limits=contributions,
         by=by,
         groups=groups,
         statistics=statistics,
         columns=_columns(statistics, by, groups, person),
-        output=None if place is None else path.parent / place.replace("{date}", date),
+        output=None if place is None else path.parent / place,
         format=form,
         section=root,
     )
 
 
-def _text(section: Section, name: str, why: str) -> str:
+def _contribution(limits: Section, name: str) -> int:
+    number: Any = limits.get(name)
+    if type(number) is not int or not 1 <= number <= _MOST_CONTRIBUTIONS:
+        raise limits.error(name, f"must be a whole number from 1 to 2^31 - 1, got {shown(number)}")
+    return number
+
+
+def _text(section: Section, name: str, why: str, date: str) -> str:
+    """Text that must be there, with the day and the month filled in."""
     section.needed(name, why)
     value = section.text(name)
     assert value is not None
-    return value
-
-
-def _path(section: Section, name: str, why: str, date: str) -> str:
-    return _text(section, name, why).replace("{date}", date)
-
-
-def _filled(section: Section, name: str, why: str, date: str) -> str:
-    filled = _text(section, name, why).replace("{date}", date)
+    filled = value.replace("{date}", date).replace("{month}", date[: len("2024-12")])
+    if "\0" in filled:
+        raise section.error(name, "must be without null characters")
     if "{" in filled or "}" in filled:
-        raise section.error(name, "only {date} can stand in braces")
+        raise section.error(name, "only {date} and {month} can stand in braces")
     return filled
 
 
@@ -274,7 +294,7 @@ def _same_by(statistics: tuple[StatisticSpec, ...]) -> tuple[str, ...]:
     return first.by
 
 
-def _groups(keys: Section, by: tuple[str, ...], folder: Path) -> Groups | None:
+def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Groups | None:
     for name in keys:
         if name not in by:
             raise keys.error(name, f"no statistic has it in its by = {list(by)}")
@@ -285,7 +305,7 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path) -> Groups | None:
                 None,
                 f"{name} is missing: the keys of this column that are published, declared without looking at the data",
             )
-        columns.append(_key_list(keys, name, folder))
+        columns.append(_key_list(keys, name, folder, date))
     if not columns:
         return None
     try:
@@ -297,17 +317,19 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path) -> Groups | None:
     return groups
 
 
-def _key_list(keys: Section, name: str, folder: Path) -> list[Any]:
-    value = keys.get(name)
+def _key_list(keys: Section, name: str, folder: Path, date: str) -> list[Any]:
+    value, in_file = keys.get(name), False
     if isinstance(value, dict):
         section = keys.section(name)
-        value = _from_file(section, name, folder) if "file" in section else _from_range(section)
+        in_file = "file" in section
+        value = _from_file(section, name, folder, date) if in_file else _from_range(section)
     if not isinstance(value, list):
         raise keys.error(name, 'must be a list of keys, or {file = "..."}, or {from = .., to = ..}')
     try:
         declared(value)
     except (TypeError, ValueError) as error:
-        raise keys.error(name, str(error).removeprefix("keys ")) from None
+        words = str(error).removeprefix("keys ")
+        raise keys.error(name, words.partition(";")[0] if in_file else words) from None
     return value
 
 
@@ -315,24 +337,25 @@ def _from_range(section: Section) -> list[int]:
     section.only(("from", "to"))
     ends = [section.needed(end, "whole numbers from .. to are the keys, both included") for end in ("from", "to")]
     if not all(type(end) is int for end in ends) or not 0 <= ends[1] - ends[0] < _MOST_KEYS:
-        raise section.error(None, f"from and to must be whole numbers, from <= to, got {ends[0]!r} and {ends[1]!r}")
+        got = " and ".join(map(shown, ends))
+        raise section.error(None, f"from and to must be whole numbers, from <= to, got {got}")
     return list(range(ends[0], ends[1] + 1))
 
 
-def _from_file(section: Section, name: str, folder: Path) -> list[Any]:
-    """The column of a CSV file of public keys; what a cell says may be in a message."""
+def _from_file(section: Section, name: str, folder: Path, date: str) -> list[Any]:
+    """The column of a CSV file of public keys. No cell is quoted: the file may be another than was meant."""
     section.only(("file", "column", "type"))
-    path = folder / _text(section, "file", "a CSV file of keys")
+    path = folder / _text(section, "file", "a CSV file of keys", date)
     column, kind = section.text("column") or name, section.get("type", "text")
-    if kind not in _KINDS:
-        raise section.error("type", f"must be one of {', '.join(_KINDS)}; got {kind!r}")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise section.error("type", f"must be one of {', '.join(_KINDS)}; got {shown(kind)}")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, strict=True) if row]
     except OSError as error:
         raise section.error("file", f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise section.error("file", f"{path} is no CSV file in UTF-8: {error}") from None
+    except (UnicodeDecodeError, csv.Error):  # their texts may quote what is there, and it may be the wrong file
+        raise section.error("file", f"{path} is no CSV file in UTF-8") from None
     if not rows or rows[0].count(column) != 1:
         raise section.error("file", f"{path} must have a column {column!r} in its first line, once")
     index = rows[0].index(column)
@@ -340,7 +363,7 @@ def _from_file(section: Section, name: str, folder: Path) -> list[Any]:
     values = list(cells_of(_KINDS[kind])(cells))
     if None in values:
         place = values.index(None)
-        raise section.error("file", f"{path}: key {place + 1} is no {kind}: {cells[place]!r}")
+        raise section.error("file", f"{path}: key {place + 1} is no {kind}")
     return values
 
 
@@ -363,8 +386,12 @@ def _columns(
                 )
             else:
                 columns[statistic.column] = known
-    if person is not None:
-        columns.setdefault(person, "person")
+    if person is None:
+        return columns
+    for statistic in statistics:
+        if statistic.column == person:
+            raise statistic.section.error("column", f"{person!r} tells people apart (input.person), and is no value")
+    columns.setdefault(person, "person")
     return columns
 
 

@@ -173,9 +173,10 @@ class _Numbers(dict[Any, int]):
 
 def _unfit(job: Definition, column: str | None, error: TypeError) -> SchemaError:
     """A refusal of a column's type, without the ways in which Python programs could pass it."""
-    _, _, words = str(error).partition(" must be ")
-    wanted, _, got = words.partition("; got ")
-    return SchemaError(f"{job.input}: column {column!r} must be {wanted.partition(':')[0]}; got {got}")
+    _, must, words = str(error).partition(" must be ")
+    wanted, got, kind = words.partition("; got ")
+    told = f"must be {wanted.partition(':')[0]}; got {kind}" if must and got else "is of a type that cannot be read"
+    return SchemaError(f"{job.input}: column {column!r} {told}")
 
 
 def rehearsed(job: Definition, table: Table, neighbors: Any, unit: str) -> list[Released]:

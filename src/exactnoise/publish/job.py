@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from exactnoise.errors import BudgetExceeded, ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.publish.definition import Definition
 from exactnoise.publish.exact import Released, Totals, rehearsed
-from exactnoise.publish.files import Table, open_table
+from exactnoise.publish.files import Table, check_writable, open_table
 from exactnoise.publish.plan import Expectation, Plan, PlanRow
 from exactnoise.publish.publish import publish
 from exactnoise.publish.snapshot import Snapshot
@@ -55,6 +56,8 @@ class Job(Definition):
         neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
         with self._open() as table:
             rehearsal = rehearsed(self, table, neighbors, unit)
+        if self.output is not None:
+            check_writable(_Table(self, rehearsal).columns(), self.output, self.format)
         refusal, published = None, budget is not None and self._is_published(budget)
         if budget is not None and not published:
             try:
@@ -96,11 +99,14 @@ class Job(Definition):
         """
         target = Path(path) if path is not None else self.output
         if target is None:
-            raise self.section.error(None, "there is no output: say [output] path, or the path to make")
+            raise self.section.error(None, "there is no output: say -o OUT (in Python the path), or [output] path")
         budget = self._budget()
         if not self._is_published(budget):  # its input may be gone by now
             with self._open() as table:
-                rehearsed(self, table, budget.neighbors, budget.unit)
+                rehearsal = rehearsed(self, table, budget.neighbors, budget.unit)
+            check_writable(_Table(self, rehearsal).columns(), target, self.format)
+            if not target.parent.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "there is no such folder; nothing was spent", str(target.parent))
 
         def make(purse: PrivacyBudget) -> _Table:
             totals = Totals(self)
@@ -119,6 +125,10 @@ class Job(Definition):
             format=self.format,
             **self.price,
         )
+
+    def is_published(self) -> bool:
+        """Whether the job's id has been published: then running it again spends nothing."""
+        return self._is_published(self._budget())
 
     def _is_published(self, budget: LedgerBudget) -> bool:
         reservation = budget.ledger.reservation(self.id)

@@ -19,6 +19,9 @@ from exactnoise.publish.exact import Released
 __all__ = ["Expectation", "Plan", "PlanRow"]
 
 ALPHA = 0.05
+_SAMPLED = (
+    "            rows beyond the limits are left out, so that counts and sums are lower; errors are those of the noise"
+)
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,7 @@ class Plan:
             f"  output    {self.cells} rows{f', a row a combination of {_listed(list(job.by))}' if job.by else ''}",
             f"  price     {_price_text(job.price)}, all statistics together",
             f"  protects  each {self.unit}, under {self.neighbors}{self._limits()}",
+            *([_SAMPLED] if job.person is not None else []),
             f"  budget    {job.budget} in {job.ledger}: {self._budget()}",
             "",
         ]
@@ -241,7 +245,7 @@ def _error_text(row: PlanRow) -> str:
         at = "" if row.expected_error is None else f", at most {row.expected_error:.4g} as expected"
         return f"at most {row.error_times_rows:.4g} / rows in it{at}"
     below = "" if row.below_noise is None else f"; {100 * row.below_noise:.3g} % of the cells are below the noise"
-    return f"{row.std_error:.4g}, 95 % within {row.half_width:.4g}{below}"
+    return f"std {row.std_error:.4g}, 95 % within {row.half_width:.4g}{below}"
 
 
 def _error_times_rows(kind: str, bounds: Sequence[Fraction], mechanisms: Sequence[Any]) -> float:

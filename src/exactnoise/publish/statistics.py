@@ -19,7 +19,7 @@ from exactnoise.aggregates.statistic import Statistic
 from exactnoise.aggregates.terms import Kind as Mechanism
 from exactnoise.errors import JobError
 from exactnoise.publish.files import Kind
-from exactnoise.publish.toml import Section
+from exactnoise.publish.toml import Section, shown
 
 __all__ = ["StatisticSpec", "kind_of"]
 
@@ -76,22 +76,24 @@ class StatisticSpec:
         """
         kind = section.needed("kind", f"one of {', '.join(_KINDS)}")
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise section.error("kind", f"must be one of {', '.join(_KINDS)}; got {kind!r}")
+            raise section.error("kind", f"must be one of {', '.join(_KINDS)}; got {shown(kind)}")
         own, _ = _KINDS[kind]
         section.only((*_COMMON, *own))
         column = section.text("column") if kind == "count" else section.needed("column", f"the column of the {kind}")
         if column is not None and not isinstance(column, str):
-            raise section.error("column", f"must be the name of one column, got {column!r}")
+            raise section.error("column", f"must be the name of one column, got {shown(column)}")
         by = section.get("by", [])
         if not isinstance(by, list) or not all(isinstance(name, str) for name in by) or len(set(by)) < len(by):
-            raise section.error("by", f"must be a list of different columns, such as ['site'], got {by!r}")
+            raise section.error("by", f"must be a list of different columns, such as ['site'], got {shown(by)}")
         try:
             weight = exact(section.get("weight", 1), "weight")
         except (TypeError, ValueError) as error:
             raise _about(str(error), section) from None
         mechanism = section.get("mechanism")
         if mechanism not in (None, *get_args(Mechanism)):
-            raise section.error("mechanism", f"must be 'laplace' or 'gaussian', got {mechanism!r}")
+            raise section.error("mechanism", f"must be 'laplace' or 'gaussian', got {shown(mechanism)}")
+        if "edges" in section and not isinstance(section.get("edges"), list):
+            raise section.error("edges", "must be a list of the bins' edges in ascending order, such as [0, 10, 20]")
         name = section.text("name") or (kind if column is None else f"{kind}_{column}")
         parameters = {key: section.get(key) for key in own if key in section and key != "column"}
         if kind == "count":

@@ -12,7 +12,7 @@ from typing import Any
 
 from exactnoise.errors import JobError
 
-__all__ = ["Document", "Section"]
+__all__ = ["Document", "Section", "shown"]
 
 Key = tuple[str | int, ...]
 
@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 _PART = re.compile(r"""\s*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*""")
 
 
@@ -51,6 +52,8 @@ class Document:
             data = tomllib.loads(self._text, parse_float=Decimal)
         except tomllib.TOMLDecodeError as error:  # it names line and column
             raise JobError(f"{path}: not valid TOML: {error}") from None
+        except RecursionError:
+            raise JobError(f"{path}: not valid TOML: brackets in brackets without end") from None
         self.root = Section(self, (), data)
 
     def error(self, key: Key, message: str) -> JobError:
@@ -58,7 +61,7 @@ class Document:
         line = self.line(key)
         where = f", line {line}" if line else ""
         name = ".".join(part if isinstance(part, str) else f"[{part + 1}]" for part in key).replace(".[", "[")
-        return JobError(f"{self.path}{where}: {name + ': ' if name else ''}{message}")
+        return JobError(_DECIMAL.sub(r"\1", f"{self.path}{where}: {name + ': ' if name else ''}{message}"))
 
     def line(self, key: Key) -> int | None:
         """The line of a key, or of the nearest table that it would be in."""
@@ -107,26 +110,27 @@ class Section:
         """Text that is not empty, or None where the key is missing."""
         value = self._data.get(name)
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.error(name, f"must be text in quotation marks, got {_shown(value)}")
+            raise self.error(name, f"must be text in quotation marks, got {shown(value)}")
         return value
 
     def section(self, name: str) -> Section:
         """A table; an empty one where it is missing."""
         value = self._data.get(name, {})
         if not isinstance(value, dict):
-            raise self.error(name, f"must be a table [{name}], got {_shown(value)}")
+            raise self.error(name, f"must be a table [{name}], got {shown(value)}")
         return Section(self._document, (*self._key, name), value)
 
     def sections(self, name: str) -> list[Section]:
         """The tables of an array of tables."""
         value = self._data.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.error(name, f"must be tables [[{name}]], got {_shown(value)}")
+            raise self.error(name, f"must be tables [[{name}]], got {shown(value)}")
         return [Section(self._document, (*self._key, name, i), item) for i, item in enumerate(value)]
 
 
-def _shown(value: Any) -> str:
-    text = repr(str(value)) if isinstance(value, Decimal) else repr(value)
+def shown(value: Any) -> str:
+    """A value as a message quotes it: short, and numbers as they are typed."""
+    text = _DECIMAL.sub(r"\1", repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -68,6 +68,8 @@ def plot(rows: Sequence[Row], path: str | PathLike[str], *, unit: str | None = N
     epsilons = [float(row.epsilon) for row in ordered]
     for measure, label, colour, marker, style in _MEASURES:
         name = label.format(confidence=_confidence(ordered[0]))
+        if measure == "half_width" and ordered[0].for_any_scores:
+            name = f"promised for {_confidence(ordered[0])}, any scores"
         closed = [(e, value) for e, row in zip(epsilons, ordered, strict=True) if (value := getattr(row, measure))]
         if closed:
             dash = "_" if len(closed) == 1 else ""  # a line through one point would not be seen
@@ -142,7 +144,8 @@ def _panel(axes: Axes, row: Row) -> None:
 
     errors, width = np.array(row.sample), row.best("half_width") or 0.0
     inside = np.abs(errors) <= width
-    axes.axhspan(-width, width, color=_BLUE, alpha=0.18, linewidth=0, label=f"promised for {_confidence(row)}")
+    told = "simulated for" if row.half_width is None else "promised for"
+    axes.axhspan(-width, width, color=_BLUE, alpha=0.18, linewidth=0, label=f"{told} {_confidence(row)}")
     for end in (-width, width):
         axes.axhline(end, color=_BLUE, linewidth=0.8, linestyle="--")
     axes.axhline(0, color=_BLACK, linewidth=0.8, label="exact value")
@@ -209,4 +212,5 @@ def _drawn(rows: Sequence[Row]) -> str:
     """What lines and points mean."""
     closed, trials = rows[0].std is not None, rows[0].trials
     meanings = ["lines: closed form"] * closed + [f"points: {trials} simulated releases"] * bool(trials)
-    return "\n".join(meanings)
+    zero = any(0 in (row.half_width, row.std, row.mean_error) for row in rows)
+    return "\n".join([*meanings, *["errors of 0 are not drawn"] * zero])

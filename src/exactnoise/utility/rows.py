@@ -39,6 +39,8 @@ class Row:
         The mean absolute error over the mean absolute exact value; None where the latter is 0 or not known.
     share_below_noise : float or None
         The share of exact cells whose absolute value is below the half width; None where they are not known.
+    for_any_scores : bool
+        The half width is what a selection promises for any scores; for the scores at hand the error is smaller.
     sample : tuple of float
         Some of the simulated errors, for pictures.
     """
@@ -56,6 +58,7 @@ class Row:
     simulated_mean_error: Simulated | None
     relative_error: float | None
     share_below_noise: float | None
+    for_any_scores: bool = False
     sample: tuple[float, ...] = field(default=(), repr=False)
 
     def best(self, measure: str) -> float | None:
@@ -71,6 +74,6 @@ class Row:
             value = getattr(self, name)
             if name.startswith("simulated_"):
                 flat[name], flat[f"{name}_se"] = (None, None) if value is None else value
-            elif name != "sample":
+            elif name not in ("sample", "for_any_scores"):
                 flat[name] = float(value) if name == "epsilon" else value
         return flat

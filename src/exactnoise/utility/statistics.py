@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from exactnoise.utility.laws import CutLaw, FiniteLaw, Law, MixedLaw, NoiseLaw, 
 
 __all__ = ["STATISTICS", "exact_cells", "law_of", "repeated"]
 
+T = TypeVar("T")
 Doubles = npt.NDArray[np.float64]
 
 _MOST_LAWS = 256  # each takes about a millisecond
@@ -66,7 +67,10 @@ def law_of(statistic: Statistic, terms: Terms, noise: Noise[Any], tally: Tally) 
     sizes = _sizes(tally)
     if len(noise.mechanisms) == 1:
         (mechanism,) = noise.mechanisms
-        return NoiseLaw(mechanism, 1 / _public_divisor(statistic, tally))
+        law = NoiseLaw(mechanism, 1 / _public_divisor(statistic, tally))
+        if not isinstance(statistic, (Mean, Variance)):
+            return law
+        return _mixed([CutLaw(law, most) for most in _spread_out(sorted(_farthest(statistic, tally)))])
     # The partial derivatives of the statistic by each of its noisy parts.
     if isinstance(statistic, Mean):
         _, sums = _centred(statistic, tally)
@@ -76,16 +80,26 @@ def law_of(statistic: Statistic, terms: Terms, noise: Noise[Any], tally: Tally) 
         shift, means, squares = _moments(statistic, tally)
         correction = sizes / np.maximum(sizes - statistic._ddof, 1)
         slopes = np.stack([-2 * means, np.ones_like(means), 2 * means**2 - (squares - shift)]) * correction / sizes
-    low, high = _possible(statistic)
-    farthest = [max(value - low, high - value) for value in exact_cells(statistic, tally).tolist()]
     laws: dict[tuple[float, ...], Law] = {}
-    cells = sorted((*factors, most) for factors, most in zip(slopes.T.tolist(), farthest, strict=True))
-    if len(cells) > _MOST_LAWS:
-        cells = [cells[(2 * i + 1) * len(cells) // (2 * _MOST_LAWS)] for i in range(_MOST_LAWS)]
+    farthest = _farthest(statistic, tally)
+    cells = _spread_out(sorted((*factors, most) for factors, most in zip(slopes.T.tolist(), farthest, strict=True)))
     for *factors, most in set(cells):
         noises = [NoiseLaw(mechanism, factor) for mechanism, factor in zip(noise.mechanisms, factors, strict=True)]
         laws[*factors, most] = CutLaw(SumLaw(noises), most)
     return _mixed([laws[cell] for cell in cells])
+
+
+def _spread_out(cells: list[T]) -> list[T]:
+    """All cells, or as many of them as there is time for, evenly spread over their order."""
+    if len(cells) <= _MOST_LAWS:
+        return cells
+    return [cells[(2 * i + 1) * len(cells) // (2 * _MOST_LAWS)] for i in range(_MOST_LAWS)]
+
+
+def _farthest(statistic: Mean | Variance, tally: Tally) -> list[float]:
+    """How far off each cell can be at most."""
+    low, high = _possible(statistic)
+    return [max(value - low, high - value) for value in exact_cells(statistic, tally).tolist()]
 
 
 def _possible(statistic: Mean | Variance) -> tuple[float, float]:

@@ -46,6 +46,7 @@ MECHANISMS: Mapping[str, type[Any]] = {
 }
 _FUNCTIONS = {kind.name: kind for kind in STATISTICS.values()}
 _MOST_ERRORS = 10**8
+_NEVER = 1e-9  # candidates less likely are never selected: no simulation would see one
 _BATCH = 2**21  # totals that are released at a time
 
 
@@ -65,6 +66,8 @@ class Case:
         The scale of the noise, of the first part where there are several.
     promise : function or None
         ``promise(alpha)`` is the half width that the mechanism states, where that is not the law's.
+    for_any_scores : bool
+        The promise is a selection's: for the worst scores there could be, not for these.
     """
 
     exact: Doubles | None
@@ -72,6 +75,7 @@ class Case:
     simulate: Callable[[int], Doubles]
     scale: float | None = None
     promise: Callable[[float], float] | None = None
+    for_any_scores: bool = False
 
     def half_width(self, alpha: float) -> float | None:
         if self.promise is not None:
@@ -176,12 +180,14 @@ class _Selection(Subject):
             return np.asarray(gaps[mechanism.release(rows, disjoint=True, budget=None)])
 
         promise = functools.partial(mechanism.half_width, candidates=scores.size)
+        odds = np.asarray(mechanism.probabilities(scores))
         return Case(
             np.array([float(scores.max())]),
-            FiniteLaw(gaps, mechanism.probabilities(scores)),
+            FiniteLaw(gaps, np.where(odds < _NEVER, 0.0, odds)),
             simulate,
             mechanism.scale,
             promise,
+            for_any_scores=True,
         )
 
 

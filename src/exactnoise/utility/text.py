@@ -34,6 +34,7 @@ def to_text(rows: Sequence[Row]) -> str:
         Without a line break at the end. A simulated number is followed by its standard error.
     """
     confidence = f"{100 * (1 - rows[0].alpha):.6g} %"
+    reach = "promised" if rows[0].for_any_scores else "within"
     columns = [
         _Column("epsilon", [approximately(row.epsilon) for row in rows]),
         _Column("scale", [_number(row.scale) for row in rows]),
@@ -41,7 +42,7 @@ def to_text(rows: Sequence[Row]) -> str:
         _Column("simulated", [_simulated(row.simulated_std) for row in rows]),
         _Column("mean error", [_number(row.mean_error) for row in rows]),
         _Column("simulated", [_simulated(row.simulated_mean_error) for row in rows]),
-        _Column(f"{confidence} within", [_number(row.half_width) for row in rows]),
+        _Column(f"{confidence} {reach}", [_number(row.half_width) for row in rows]),
         _Column("simulated", [_simulated(row.simulated_half_width) for row in rows]),
         _Column("relative", [_percent(row.relative_error) for row in rows]),
         _Column("below noise", [_percent(row.share_below_noise) for row in rows]),

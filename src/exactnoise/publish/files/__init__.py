@@ -5,12 +5,15 @@ What is read is recognised by its first bytes, what is written by the ending of 
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from exactnoise.errors import SchemaError
 from exactnoise.publish.files.csv_files import CsvTable, CsvWriter, read_csv
 from exactnoise.publish.files.table import Chunk, Kind, Table
 
@@ -21,6 +24,7 @@ __all__ = [
     "Kind",
     "Table",
     "Writer",
+    "check_writable",
     "format_inside",
     "format_named",
     "joined",
@@ -150,6 +154,28 @@ def open_writer(path: Path, form: Format | None = None, *, table: str = "release
     from exactnoise.publish.files.arrow_files import ArrowWriter
 
     return ArrowWriter(path, parquet=form == "parquet")
+
+
+def check_writable(columns: Mapping[str, Any], path: Path, form: Format | None = None) -> None:
+    """Find out whether a file of the format can hold such columns, before anything is paid for.
+
+    Raises
+    ------
+    SchemaError
+        A name, or a value of these, that it cannot hold: as two names that differ in case only in SQLite.
+    MissingExtra
+        The format needs the extra `files`.
+    """
+    form = form or format_named(path) or "csv"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with contextlib.closing(open_writer(Path(folder, f"columns.{form}"), form)) as writer:
+                writer.write(columns)
+        except (OverflowError, TypeError, ValueError):
+            raise SchemaError(
+                f"{path.name}: {form} cannot hold these columns: their names must differ (in SQLite by more than case) "
+                "and be of usual characters, and there must not be too many"
+            ) from None
 
 
 def read_columns(path: Path, *, table: str = "release") -> dict[str, Any]:

@@ -1,10 +1,14 @@
 """Parquet and Arrow IPC files, a record batch at a time; needs the extra `files`.
 
 Columns keep the types that the file declares. Memory does not grow with the file: pages are decoded as they are needed.
+
+pyarrow's own error texts may quote what is in the file, so that none of them is passed on.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from exactnoise.errors import MissingExtra, SchemaError
+from exactnoise.publish.files.cells import as_text
 from exactnoise.publish.files.table import Chunk, Kind, Table, found
 
 __all__ = ["ArrowTable", "ArrowWriter", "chunked", "read_arrow"]
@@ -49,23 +54,19 @@ class ArrowTable(Table):
         self, path: Path, columns: Mapping[str, Kind], *, parquet: bool, others: bool = False, rows: int | None = None
     ) -> None:
         pa = _libraries()
-        self._pa, self._rows, self._part = pa, rows or _ROWS, 0.0
+        self._pa, self._path, self._rows, self._part = pa, path, rows or _ROWS, 0.0
         self._kinds = columns
         super().__init__(path, path.stat().st_size)
         if not self.size:
             raise SchemaError(f"{self.name} is empty")
         self._source = pa.OSFile(str(path))
         try:
-            self._open = _Parquet(pa, self._source) if parquet else _Ipc(pa, self._source)
+            with _in_our_words(pa, path, _unreadable(self.name, parquet)):
+                self._open = _Parquet(pa, self._source) if parquet else _Ipc(pa, self._source)
             names = list(self._open.schema.names)
             for name in columns:
                 found(self.name, name, names, "the schema")
             self._names = names if others else list(columns)
-        except pa.ArrowInvalid:
-            self.close()
-            raise SchemaError(
-                f"{self.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}"
-            ) from None
         except BaseException:
             self.close()
             raise
@@ -82,13 +83,12 @@ class ArrowTable(Table):
     def chunks(self) -> Iterator[Chunk]:
         batches = self._open.batches(self._names, self._rows)
         while True:
-            try:
-                batch, self._part = next(batches)
-            except StopIteration:
-                return
-            except self._pa.ArrowInvalid:  # its own text may quote what is there
-                raise SchemaError(f"{self.name} is damaged: it cannot be read to its end") from None
-            yield Chunk(batch.num_rows, self._columns(batch.columns))
+            with _in_our_words(self._pa, self._path, f"{self.name} is damaged: it cannot be read to its end"):
+                batch, self._part = next(batches, (None, 1.0))
+                if batch is None:
+                    return
+                chunk = Chunk(batch.num_rows, self._columns(batch.columns))
+            yield chunk
 
     def close(self) -> None:
         self._source.close()
@@ -101,6 +101,25 @@ class ArrowTable(Table):
                 array = array.cast(self._pa.type_for_alias(_ALIASES[self._kinds[name]]))
             columns[name] = _column(array)
         return columns
+
+
+def _unreadable(name: str, parquet: bool) -> str:
+    return f"{name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}"
+
+
+@contextlib.contextmanager
+def _in_our_words(pa: Any, path: Path, problem: str) -> Iterator[None]:
+    """Errors of pyarrow without their texts; it has what is damaged as an OSError too, of no number."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        raise SchemaError(problem) from None
+    except MemoryError:
+        raise
+    except (pa.ArrowException, ArithmeticError, LookupError, ValueError):
+        raise SchemaError(problem) from None
 
 
 class _Parquet:
@@ -179,22 +198,37 @@ class ArrowWriter:
             if isinstance(column, pa.DictionaryArray) and not self._parquet:
                 column = column.dictionary_decode()  # an IPC file has one dictionary, and each batch may have another
             return column if wanted is None or column.type == wanted else column.cast(wanted)
-        return pa.array(column, type=wanted)
+        try:
+            array = pa.array(column, type=wanted)
+        except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+            return self._of_mixed_types(column, wanted)
+        # Of a type that later batches can have too, where all is missing in the first.
+        return array.cast(pa.string()) if wanted is None and pa.types.is_null(array.type) else array
+
+    def _of_mixed_types(self, column: Any, wanted: Any) -> Any:
+        """Text where the first batch has no one type; later, what is of another type is missing."""
+        pa = self._pa
+        if wanted is None or pa.types.is_string(wanted):
+            return pa.array([None if value is None else as_text(value) for value in column], pa.string())
+        values = []
+        for value in column:
+            try:
+                values.append(pa.scalar(value, wanted).as_py())
+            except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+                values.append(None)
+        return pa.array(values, wanted)
 
 
 def read_arrow(path: Path, *, parquet: bool) -> dict[str, Any]:
     """Read a released file: numbers as NumPy arrays, others as lists."""
     pa = _libraries()
-    try:
+    with _in_our_words(pa, path, _unreadable(path.name, parquet)):
         if parquet:
             table = pa.parquet.ParquetFile(str(path)).read()
         else:
             with pa.memory_map(str(path)) as source:
                 table = pa.ipc.open_file(source).read_all()
-    except pa.ArrowInvalid:
-        raise SchemaError(f"{path.name} cannot be read as {'Parquet' if parquet else 'an Arrow IPC file'}") from None
-    columns = {name: table.column(name) for name in table.column_names}
-    return {name: _public(column) for name, column in columns.items()}
+        return {name: _public(table.column(name)) for name in table.column_names}
 
 
 def _public(column: Any) -> Any:

@@ -14,10 +14,18 @@ import numpy.typing as npt
 
 from exactnoise.publish.files.table import Kind
 
-__all__ = ["Cells", "cells_of"]
+__all__ = ["Cells", "as_text", "cells_of"]
 
 _MOST_REMEMBERED = 2**16
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def as_text(value: Any) -> str:
+    """Any value as text: dates as ISO 8601 has them, bytes in hexadecimal digits."""
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)
+
 
 #: From cells of text to a column.
 Cells = Callable[[Sequence[str]], Any]

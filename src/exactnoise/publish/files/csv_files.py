@@ -8,7 +8,6 @@ characters) is a row of missing values. Blank lines are no rows.
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import itertools
 import os
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from exactnoise.errors import SchemaError
-from exactnoise.publish.files.cells import cells_of
+from exactnoise.publish.files.cells import as_text, cells_of
 from exactnoise.publish.files.table import Chunk, Kind, Table, found
 
 __all__ = ["CsvTable", "CsvWriter", "csv_text", "read_csv"]
@@ -146,15 +145,19 @@ def _as_cells(column: Any) -> Iterable[Any]:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else value
+    return value if value is None or isinstance(value, (str, int, float)) else as_text(value)
 
 
 def read_csv(path: Path) -> dict[str, Any]:
     """Read a released CSV file: columns of whole numbers as int64, of numbers as float64, others as lists of text."""
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file, strict=True)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return {name: _typed(cells) for name, cells in zip(header, columns, strict=True)}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = csv.reader(file, strict=True)
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+        named = dict(zip(header, columns, strict=True))
+    except (csv.Error, ValueError):  # their texts may quote what is there
+        raise SchemaError(f"{path.name} is no table in CSV and UTF-8, of a header and rows as long as it") from None
+    return {name: _typed(cells) for name, cells in named.items()}
 
 
 def _typed(cells: Sequence[str]) -> Any:

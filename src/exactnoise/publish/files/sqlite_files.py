@@ -2,12 +2,15 @@
 
 Any column of SQLite can hold any value. A column that is declared as one of integers is read as such; otherwise numbers
 are read as doubles. A value of another type is a missing one.
+
+SQLite's own error texts may quote values (those of a view's functions do), so that none of them is passed on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
+import errno
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,13 +19,24 @@ from typing import Any
 import numpy as np
 
 from exactnoise.errors import SchemaError
-from exactnoise.publish.files.cells import cells_of
+from exactnoise.publish.files.cells import as_text, cells_of
 from exactnoise.publish.files.table import Chunk, Kind, Table, found
 
 __all__ = ["SqliteTable", "SqliteWriter", "quoted", "read_sqlite"]
 
 _ROWS = 2**14
-_TYPES = {"i": "INTEGER", "u": "INTEGER", "b": "INTEGER", "f": "REAL"}
+#: SQLite's result codes that are about the file's place and not about what is in it.
+_OS_ERRORS = {
+    sqlite3.SQLITE_BUSY: errno.EBUSY,
+    sqlite3.SQLITE_LOCKED: errno.EBUSY,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+}
+_DTYPES: Mapping[str, tuple[type, type[Any]]] = {"INTEGER": (int, np.int64), "REAL": (float, np.float64)}
+_TYPES = {"i": "INTEGER", "b": "INTEGER", "f": "REAL"}
 
 
 def quoted(name: str) -> str:
@@ -45,7 +59,10 @@ class SqliteTable(Table):
         super().__init__(path, 0)
         self._rows = rows or _ROWS
         path.open("rb").close()  # for an error that says what is wrong
-        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        self._path, self.table = path, table or ""
+        with self._readable():
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         self._connection.text_factory = lambda data: data.decode(errors="replace")
         try:
             with self._readable():
@@ -96,12 +113,22 @@ class SqliteTable(Table):
             raise SchemaError(f"{self.name}: there is no table {table!r} (case matters)")
         return table
 
-    @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:  # its texts name tables and columns, no values
-            raise SchemaError(f"{self.name} cannot be read as an SQLite database: {error}") from None
+    def _readable(self) -> contextlib.AbstractContextManager[None]:
+        table = f" (table {self.table!r})" if self.table else ""
+        return _in_our_words(self._path, f"{self.name}{table} cannot be read as an SQLite database")
+
+
+@contextlib.contextmanager
+def _in_our_words(path: Path, problem: str) -> Iterator[None]:
+    """Errors of SQLite without their texts: as those of the operating system, or with the name of the result code."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if (number := _OS_ERRORS.get(code & 0xFF)) is not None:
+            raise OSError(number, os.strerror(number), str(path)) from None
+        name = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
+        raise SchemaError(f"{problem} ({name})") from None
 
 
 def _converter(kind: Kind | None, declared: str, where: str) -> Any:
@@ -148,8 +175,8 @@ class SqliteWriter:
     """A new database of one table, written in one transaction."""
 
     def __init__(self, path: Path, table: str = "release") -> None:
+        self._path, self._table = path, table
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._table = table
         self._insert: str | None = None
         self._names: list[str] = []
         # Whoever puts the finished file in place forces it to the disk.
@@ -158,7 +185,7 @@ class SqliteWriter:
         self._connection.execute("BEGIN")
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        with _as_os_error():
+        with self._writable():
             if self._insert is None:
                 self._names = list(columns)
                 declared = ", ".join(f"{quoted(name)} {_type(columns[name])}".strip() for name in self._names)
@@ -169,16 +196,11 @@ class SqliteWriter:
             self._connection.executemany(self._insert, rows)
 
     def close(self) -> None:
-        with contextlib.closing(self._connection), _as_os_error():
+        with contextlib.closing(self._connection), self._writable():
             self._connection.execute("COMMIT")
 
-
-@contextlib.contextmanager
-def _as_os_error() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:  # disk full, most of all
-        raise OSError(str(error)) from None
+    def _writable(self) -> contextlib.AbstractContextManager[None]:
+        return _in_our_words(self._path, f"{self._path.name} cannot be written as an SQLite database")
 
 
 def _values(column: Any) -> list[Any]:
@@ -189,12 +211,16 @@ def _values(column: Any) -> list[Any]:
         if isinstance(column, np.ndarray)
         else list(column)
     )
-    return [value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else value for value in values]
+    return [value if _can_be_held(value) else as_text(value) for value in values]
+
+
+def _can_be_held(value: Any) -> bool:
+    return -(2**63) <= value < 2**63 if isinstance(value, int) else isinstance(value, (float, str, bytes, type(None)))
 
 
 def _type(column: Any) -> str:
-    if isinstance(column, np.ndarray):
-        return _TYPES.get(column.dtype.kind, "TEXT")
+    if isinstance(column, np.ndarray) and column.dtype.kind in _TYPES:
+        return _TYPES[column.dtype.kind]
     values = _values(column)
     kinds = {type(value) for value in values if value is not None}
     return "INTEGER" if kinds <= {int, bool} and kinds else "REAL" if kinds <= {int, float} and kinds else "TEXT"
@@ -202,16 +228,16 @@ def _type(column: Any) -> str:
 
 def read_sqlite(path: Path, table: str = "release") -> dict[str, Any]:
     """Read a released table: columns of integers as int64, of numbers as float64, others as lists."""
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        try:
-            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
-            described = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            rows = cursor.fetchall()
-        except sqlite3.DatabaseError as error:
-            raise SchemaError(f"{path.name} cannot be read as a released table: {error}") from None
+    path.open("rb").close()  # for an error that says what is wrong
+    with (
+        _in_our_words(path, f"{path.name} cannot be read as a released table"),
+        contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        rows = connection.execute(f"SELECT * FROM {quoted(table)}").fetchall()
+        described = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
     columns = {row[1]: [cells[i] for cells in rows] for i, row in enumerate(described)}
-    dtypes = {"INTEGER": np.int64, "REAL": np.float64}
     for row in described:
-        if row[2] in dtypes and None not in columns[row[1]]:
-            columns[row[1]] = np.array(columns[row[1]], dtypes[row[2]])  # type: ignore[assignment]
+        kinds = {type(value) for value in columns[row[1]]}
+        if row[2] in _DTYPES and kinds <= {_DTYPES[row[2]][0]}:  # any column of SQLite can hold any value
+            columns[row[1]] = np.array(columns[row[1]], _DTYPES[row[2]][1])  # type: ignore[assignment]
     return columns

@@ -296,18 +296,16 @@ class Ledger:
 
     def _end(self, reservation: Reservation, kind: str, details: dict[str, Any]) -> None:
         """Write what became of a reservation, unless it has been taken from its holder."""
-        try:
-            with self._writing() as write:
-                now = self._book.reservations.get(reservation.id)
-                if now is None or now.state != "reserved" or now.turn != reservation.turn:
-                    raise IdConflict(
-                        f"the reservation of {reservation.id!r} was taken from this process by a recovery: what it "
-                        "made is thrown away"
-                    )
-                write(kind, reservation.budget, reservation.id, reservation.attempt, details)
-        finally:
-            if reservation.holder is not None:
-                reservation.holder.done()
+        with self._writing() as write:
+            now = self._book.reservations.get(reservation.id)
+            if now is None or now.state != "reserved" or now.turn != reservation.turn:
+                raise IdConflict(
+                    f"the reservation of {reservation.id!r} was taken from this process by a recovery: what it made "
+                    "is thrown away"
+                )
+            write(kind, reservation.budget, reservation.id, reservation.attempt, details)
+        if reservation.holder is not None:
+            reservation.holder.done()
 
     # Reading and writing
 

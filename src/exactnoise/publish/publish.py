@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number
-from exactnoise.errors import ExactNoiseError, IdConflict
+from exactnoise.accounting.cost import in_words
+from exactnoise.errors import BudgetExceeded, ExactNoiseError, IdConflict, LedgerNote
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
 from exactnoise.publish.durable import sha256_of
@@ -94,10 +95,17 @@ def publish(
     two things: a reservation, which the same call takes up at no new charge to make the table anew; or a committed
     release, which the same call puts in place as it is.
 
-    *Failures.* What fails before `make` is called is not charged. If `make` raises and has spent nothing, or writing
-    fails (a full disk), or the process is interrupted, the reservation stays charged, and the same call takes it up.
-    If `make` raises after it has spent, what it drew may have been seen: the reservation stays charged for good, and
-    publishing is another release, under another id.
+    *Failures.* Nothing is drawn again, at no new charge, that anybody may have seen. What fails before `make` is called
+    is not charged. Once the purse has been spent from, whatever fails in `make`, in its batches, in their shape or
+    values, or in ``metadata()``, and every interrupt, closes the reservation: it stays charged for good, and
+    publishing is another release, under another id. Two failures leave it open, so that the same call takes it up at
+    no new charge and draws anew: one before anything was spent from the purse, and an OSError of writing the files (a
+    full disk), for their content is private until it is committed and has been removed. So does a process that dies
+    on the spot. Nothing can be released from the purse any more after a failure. Each exception has a note
+    (`LedgerNote`) that says which of these it was.
+
+    *What `make` must not do.* Show what it drew before it returns it, or draw without its purse: `publish` cannot see
+    it.
     """
     if not isinstance(budget, LedgerBudget):
         raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")
@@ -108,15 +116,14 @@ def publish(
     purse = PrivacyBudget(**terms, epsilon=epsilon, delta=delta, rho=rho, method=None if delta is None else "basic")
     public = {"data_version": checked_text(data_version, "data_version"), "query": query}
     reservation = budget._reserve(checked_text(id, "id"), _digest({**terms, **public, **amounts(cost)}), cost, public)
+    if reservation.state == "committed":
+        return _finish(target, reservation)
+    attempt = _Attempt(budget, reservation, Staging(target, id, reservation.turn), purse)
+    said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
     try:
-        if reservation.state == "committed":
-            return _finish(target, reservation)
-        attempt = _Attempt(budget, reservation, Staging(target, id, reservation.turn), purse)
-        said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
         return attempt.publish(make, format or format_named(target) or "csv", *said)
     finally:
-        if reservation.holder is not None:
-            reservation.holder.done()
+        attempt.done()
 
 
 def _digest(query: dict[str, Any]) -> str:
@@ -141,41 +148,17 @@ def _finish(target: Path, committed: Reservation) -> Snapshot:
     return Snapshot.open(target)
 
 
-def _write(writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
-    """Write all batches; returns the names of the columns and the number of rows."""
-    names: list[str] | None = None
-    rows = 0
-    try:
-        for batch in batches:
-            lengths = {len(column) for column in batch.values()}
-            if len(lengths) != 1 or not all(isinstance(name, str) for name in batch):
-                raise ValueError("make must return columns of one length, with text for names, and at least one")
-            if names is None:
-                names = list(batch)
-            elif names != list(batch):
-                raise ValueError("make must return the same columns in every batch")
-            writer.write(batch)
-            rows += lengths.pop()
-    except BaseException:
-        with contextlib.suppress(Exception):
-            writer.close()
-        raise
-    writer.close()
-    if names is None:
-        raise ValueError("make returned no batch, so that the columns are not known: return one of no rows")
-    return names, rows
-
-
 class _Attempt:
     """One turn at a reservation, and what becomes of it if something fails."""
 
     def __init__(self, budget: LedgerBudget, reservation: Reservation, staging: Staging, purse: PrivacyBudget) -> None:
-        self._made: Any = None
         self._budget = budget
         self._reservation = reservation
         self._staging = staging
         self._purse = purse
-        self._make_failed = False
+        self._made: Any = None
+        self._unwritten: OSError | None = None
+        self._untold = False
 
     def publish(self, make: Make, form: Format, name: Mapping[str, Any], price: Mapping[str, Any]) -> Snapshot:
         """Carry it out; `name` and `price` are what the metadata says before and after the table."""
@@ -184,7 +167,7 @@ class _Attempt:
             staging.create()
             writer = open_writer(staging.table, form)
         with self._with_the_data():
-            columns, rows = _write(writer, self._batches(make))
+            columns, rows = self._write(writer, self._batches(make))
             if not self._purse.history:
                 raise ValueError(
                     "make returned a table without spending from its budget: exact numbers are not published"
@@ -205,11 +188,18 @@ class _Attempt:
                 },
                 "versions": versions(),
             }
-            digests = staging.seal(document)
-            staging.refuse_foreign()
+            with self._writing():
+                digests = staging.seal(document)
+                staging.refuse_foreign()
         self._commit(digests)
-        staging.put_in_place(digests, sealed=True)
+        with _noted(f"the release is committed under the id {self._reservation.id!r}: the same again puts it in place"):
+            staging.put_in_place(digests, sealed=True)
         return Snapshot.open(staging.target)
+
+    def done(self) -> None:
+        """Let others take it up, unless it is to be charged and the ledger could not be told: then not even now."""
+        if self._reservation.holder is not None and not self._untold:
+            self._reservation.holder.done()
 
     @contextlib.contextmanager
     def _before_the_data(self) -> Iterator[None]:
@@ -218,39 +208,69 @@ class _Attempt:
             yield
         except BaseException as error:
             first = self._reservation.turn == self._reservation.entry
-            self._give_up(self._budget._void if first else self._budget._release, error)
+            self._give_up("void" if first else "release", error)
             raise
 
     @contextlib.contextmanager
     def _with_the_data(self) -> Iterator[None]:
-        """A failure in here stays charged; for good if it came from `make` and something had been drawn."""
+        """A failure in here stays charged: for good if anything was drawn, and it was not only not written."""
         try:
             yield
         except BaseException as error:
-            seen = self._make_failed and self._purse.history
-            self._give_up(self._budget._charge if seen else self._budget._release, error)
-            if isinstance(error, OSError) and error.filename is None and not self._make_failed:
+            drawn = self._close_purse()
+            self._give_up("charge" if drawn and error is not self._unwritten else "release", error)
+            raise
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """An OSError in here is about the files: no part of the table was seen, whatever had been drawn."""
+        try:
+            yield
+        except OSError as error:
+            self._unwritten = error
+            if error.filename is None:
                 error.filename = str(self._staging.target)  # a full disk does not say which file it was about
             raise
 
+    def _close_purse(self) -> bool:
+        """Let nothing more be released from the purse, wherever `make` may have left it; returns whether it was."""
+        with contextlib.suppress(BudgetExceeded):  # nothing is left
+            self._purse.split(1)
+            return len(self._purse.history) > 1
+        return True
+
+    def _write(self, writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
+        """Write all batches; returns the names of the columns and the number of rows."""
+        names: list[str] | None = None
+        rows = 0
+        try:
+            for batch in batches:
+                lengths = {len(column) for column in batch.values()}
+                if len(lengths) != 1 or not all(isinstance(name, str) for name in batch):
+                    raise ValueError("make must return columns of one length, with text for names, and at least one")
+                if names is None:
+                    names = list(batch)
+                elif names != list(batch):
+                    raise ValueError("make must return the same columns in every batch")
+                with self._writing():
+                    writer.write(batch)
+                rows += lengths.pop()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                writer.close()
+            raise
+        with self._writing():
+            writer.close()
+        if names is None:
+            raise ValueError("make returned no batch, so that the columns are not known: return one of no rows")
+        return names, rows
+
     def _batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
         """What `make` returns, as mappings."""
-        try:
-            self._made = make(self._purse)
-            whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
-            batches = iter((self._made,) if whole else self._made)
-        except Exception:
-            self._make_failed = True
-            raise
-        while True:
-            try:
-                batch = next(batches)
-                columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
-            except StopIteration:
-                return
-            except Exception:
-                self._make_failed = True
-                raise
+        self._made = make(self._purse)
+        whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
+        for batch in (self._made,) if whole else self._made:
+            columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
             if not isinstance(columns, Mapping):
                 raise TypeError(
                     "make must return a mapping of names to columns, something whose columns() is one, or an iterable "
@@ -261,18 +281,52 @@ class _Attempt:
     def _commit(self, digests: Digests) -> None:
         """Commit the digests. What waits is removed only if it is certain that they are not committed."""
         try:
-            self._budget._commit(
-                self._reservation,
-                path=str(self._staging.target),
-                sha256=digests.table,
-                metadata_sha256=digests.metadata,
-            )
+            with _noted(
+                f"whether {self._reservation.id!r} is committed is not known: the same again finds out, at no new charge"
+            ):
+                self._budget._commit(
+                    self._reservation,
+                    path=str(self._staging.target),
+                    sha256=digests.table,
+                    metadata_sha256=digests.metadata,
+                )
         except IdConflict:
             self._staging.discard()
             raise
 
-    def _give_up(self, end: Callable[[Reservation, str], None], error: BaseException) -> None:
+    def _give_up(self, end: Literal["void", "release", "charge"], error: BaseException) -> None:
+        """Write down what is left of the reservation, and tell it with the error."""
         self._staging.discard()
-        # If the ledger cannot be written to now, the reservation stays, and its holder is at work no more.
-        with contextlib.suppress(ExactNoiseError):
-            end(self._reservation, type(error).__name__)  # its words may quote data
+        price, name = in_words(self._purse.total), repr(self._reservation.id)
+        again = f"{price} stays reserved under the id {name}: the same again takes it up at no new charge"
+        note = {
+            "void": "nothing was charged",
+            "release": again,
+            "charge": (
+                f"{price} stays charged under the id {name}, for what was drawn may have been seen: drawing again is "
+                "another release, under another id"
+            ),
+        }[end]
+        write = {"void": self._budget._void, "release": self._budget._release, "charge": self._budget._charge}[end]
+        self._untold = end == "charge"
+        try:
+            write(self._reservation, type(error).__name__)  # its words may quote data
+            self._untold = False
+        except IdConflict:
+            note = f"the id {name} was taken from this process by a recovery"
+            self._untold = False
+        except ExactNoiseError:  # the ledger cannot be written to
+            note = note if self._untold else again
+        error.add_note(LedgerNote(note))
+
+
+@contextlib.contextmanager
+def _noted(note: str) -> Iterator[None]:
+    """What fails in here leaves the ledger in the state that the note tells."""
+    try:
+        yield
+    except IdConflict:
+        raise
+    except BaseException as error:
+        error.add_note(LedgerNote(note))
+        raise

@@ -70,7 +70,7 @@ class LedgerBudget:
     @property
     def history(self) -> tuple[Spend, ...]:
         """Everything that counts, oldest first; the labels are the releases' ids."""
-        return self._filter().history
+        return self.ledger._history(self.name)
 
     def check(self, cost: PrivacyCost) -> None:
         """Refuse what could not be published now, and change nothing.

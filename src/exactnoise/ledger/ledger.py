@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend
 from exactnoise.accounting.amount import Number
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.accounting.terms import Method
@@ -18,7 +18,7 @@ from exactnoise.errors import IdConflict, LedgerDamaged
 from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
-from exactnoise.ledger.store import Entry, Rows, checked_text, open_or_create, transaction
+from exactnoise.ledger.store import Entry, Line, Rows, checked_text, open_or_create, transaction
 
 __all__ = ["Ledger"]
 
@@ -171,7 +171,7 @@ class Ledger:
     def pending(self) -> tuple[Reservation, ...]:
         """Return what is reserved and neither committed, charged nor voided yet, oldest first."""
         with self._reading():
-            return self._pending()
+            return self._book.reservations(pending=True)
 
     def recover(
         self, policy: Policy = "charge", *, ids: Iterable[str] | None = None, reason: str | None = None
@@ -207,12 +207,12 @@ class Ledger:
             for reservation in chosen:
                 write(_KINDS[policy], reservation.budget, reservation.id, reservation.attempt, details)
         with self._reading():
-            return tuple(self._book.reservations[reservation.id] for reservation in chosen)
+            return tuple(filter(None, (self._book.reservation(reservation.id) for reservation in chosen)))
 
     def reservation(self, id: str) -> Reservation | None:  # noqa: A002 - the word for it
         """Return what became of an id, or None where it was never reserved."""
         with self._reading():
-            return self._book.reservations.get(id)
+            return self._book.reservation(id)
 
     def history(self, name: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one budget, oldest first."""
@@ -220,7 +220,7 @@ class Ledger:
             self._catch_up(rows)
             if name is not None:
                 self._account(name)
-            return tuple(entry for entry in rows.since(0, "") if name in (None, entry.budget))
+            return tuple(line.entry for line in rows.since(0, "") if name in (None, line.budget))
 
     def verify(self, known: str | None = None) -> str:
         """Check the file, every entry's digest, and that what was spent fitted the caps at every moment.
@@ -244,9 +244,9 @@ class Ledger:
         with transaction(self.path, write=False) as rows:
             rows.check_pages()
             book, met = Book(), known is None
-            for entry in rows.since(0, ""):
-                book.read(entry)
-                met = met or entry.digest == known
+            for line in rows.since(0, ""):
+                book.read(line)
+                met = met or line.digest == known
             last = self._checked(book)
         if not met:
             raise LedgerDamaged(f"{self.path}: the entry of the digest given is not in the ledger any more")
@@ -266,13 +266,17 @@ class Ledger:
         with self._reading():
             return self._account(name).filter()
 
+    def _history(self, name: str) -> tuple[Spend, ...]:
+        with self._reading():
+            return self._account(name).history
+
     def _reserve(
         self, name: str, id: str, query: str, cost: PrivacyCost, description: dict[str, Any]  # noqa: A002
     ) -> Reservation:  # fmt: skip
         holder = Holder.current()
         try:
             with self._writing() as write:
-                before = self._book.reservations.get(id)
+                before = self._book.reservation(id)
                 if before is not None and before.state != "voided":
                     if before.query != query or before.budget != name:
                         raise IdConflict(_another_query(before))
@@ -286,8 +290,8 @@ class Ledger:
                     details = {"query": query, "spend": spend, "description": description, "holder": holder.written()}
                     write("reserved", name, id, before.attempt + 1 if before else 1, details)
             with self._reading():
-                ours = self._book.reservations[id]
-            if ours.holder != holder:
+                ours = self._book.reservation(id)
+            if ours is None or ours.holder != holder:
                 raise IdConflict(f"the reservation of {id!r} was taken from this process by a recovery")
             return ours
         except BaseException:
@@ -297,7 +301,7 @@ class Ledger:
     def _end(self, reservation: Reservation, kind: str, details: dict[str, Any]) -> None:
         """Write what became of a reservation, unless it has been taken from its holder."""
         with self._writing() as write:
-            now = self._book.reservations.get(reservation.id)
+            now = self._book.reservation(reservation.id)
             if now is None or now.state != "reserved" or now.turn != reservation.turn:
                 raise IdConflict(
                     f"the reservation of {reservation.id!r} was taken from this process by a recovery: what it made "
@@ -336,10 +340,10 @@ class Ledger:
             raise LedgerDamaged(self._damage)
         book, last = self._book, self._book.last
         try:
-            for entry in rows.since(last.sequence, last.digest) if last else rows.since(0, ""):
-                book.read(entry)
-                if entry.sequence == 1:
-                    self._first = entry.details
+            for line in rows.since(last.sequence, last.digest) if last else rows.since(0, ""):
+                book.read(line)
+                if line.sequence == 1:
+                    self._first = line.details
             self._checked(book)
         except LedgerDamaged as error:
             self._damage = str(error)  # also when it is used again: then less is known that it could be compared with
@@ -348,14 +352,9 @@ class Ledger:
             self._book = Book()  # half an entry may have been taken in
             raise
 
-    def _checked(self, book: Book) -> Entry:
+    def _checked(self, book: Book) -> Line:
         if book.last is None:
             raise LedgerDamaged(f"{self.path} has no entry, which no ledger lacks")
-        try:
-            for account in book.accounts.values():
-                account.filter()
-        except ValueError as error:
-            raise LedgerDamaged(f"{self.path}: what was spent does not fit the caps: {error}") from None
         return book.last
 
     def _account(self, name: str) -> Account:
@@ -365,12 +364,8 @@ class Ledger:
             raise ValueError(f"the ledger {self.path} has no budget {name!r}; it has {names}")
         return account
 
-    def _pending(self) -> tuple[Reservation, ...]:
-        found = (r for r in self._book.reservations.values() if r.state == "reserved")
-        return tuple(sorted(found, key=lambda r: r.entry))
-
     def _to_recover(self, named: list[str] | None) -> list[Reservation]:
-        pending = {reservation.id: reservation for reservation in self._pending()}
+        pending = {reservation.id: reservation for reservation in self._book.reservations(pending=True)}
         if named is None:
             return [r for r in pending.values() if r.holder is None or r.holder.alive() is False]
         for name in named:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend, state
-from exactnoise.errors import LedgerDamaged
+from exactnoise.accounting.cost import in_words
+from exactnoise.errors import BudgetExceeded, LedgerDamaged, LedgerNote
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Line
 
@@ -42,6 +45,8 @@ class Reservation:
         That entry's digest.
     turn : int
         The number of the entry that gave it to its holder.
+    paths : tuple of str
+        The files that were to be made, turn by turn: beside them unfinished ones may have been left.
     time : str
         When it was reserved, by the clock of whoever did.
     outcome : dict
@@ -59,6 +64,7 @@ class Reservation:
     entry: int
     seal: str
     turn: int
+    paths: tuple[str, ...]
     time: str
     outcome: dict[str, Any] = field(default_factory=dict)
 
@@ -79,6 +85,7 @@ class Account:
         self._sums: tuple[int, ...] = ()
         self._cap: tuple[int, ...] = ()
         self._set_terms(terms)
+        self.created = self.terms
         self._sums = (0,) * len(self._cap)
 
     def change_terms(self, terms: Mapping[str, Any]) -> None:
@@ -118,9 +125,28 @@ class Account:
             As `PrivacyBudget.spend`.
         """
         filtered = self.filter()
-        filtered.spend(cost, label=label)
+        with self._spenders_told():
+            filtered.spend(cost, label=label)
         spend: dict[str, Any] = filtered.to_state()["history"][-1]
         return spend
+
+    def check(self, cost: PrivacyCost) -> None:
+        """Refuse what `spend` would refuse."""
+        with self._spenders_told():
+            self.filter().check(cost)
+
+    @contextlib.contextmanager
+    def _spenders_told(self) -> Iterator[None]:
+        """With a refusal goes who spent most."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            lines = heapq.nlargest(3, self._counted.values(), key=lambda line: self._paid_for(line.details["spend"]))
+            if lines:
+                spent = ((line.id, state.read_entry(line.details["spend"]).charged) for line in lines)
+                most = ", ".join(f"{name!r} ({in_words(charged)})" for name, charged in spent)
+                error.add_note(LedgerNote(f"of the {len(self._counted)} releases of {self.name!r} most went to {most}"))
+            raise
 
     def _set_terms(self, terms: Mapping[str, Any]) -> None:
         self.terms, self._terms = dict(terms), state.read_terms(terms)
@@ -155,9 +181,12 @@ class _Attempt(NamedTuple):
     """The entries about one attempt that say what became of it."""
 
     state: str
-    reserved: Line
-    turn: Line
+    turns: tuple[Line, ...]  # the first is the one that reserved it
     last: Line
+
+    @property
+    def reserved(self) -> Line:
+        return self.turns[0]
 
 
 class Book:
@@ -211,14 +240,15 @@ class Book:
                 _need(line.id is not None and (before is None or before.state == "voided"))
                 _need(line.attempt == (before.reserved.attempt or 0) + 1 if before else line.attempt == 1)
                 self._account(line).count(line)
-                self._attempts[line.id] = _Attempt("reserved", line, line, line)
+                self._attempts[line.id] = _Attempt("reserved", (line,), line)
             case "committed" | "charged" | "voided":
                 open_ = self._open(line)
                 if line.kind == "voided":
                     self._account(line).discount(line)
                 self._attempts[line.id] = open_._replace(state=line.kind, last=line)
             case "held":
-                self._attempts[line.id] = self._open(line)._replace(turn=line, last=line)
+                held = self._open(line)
+                self._attempts[line.id] = held._replace(turns=(*held.turns, line), last=line)
             case "budget":
                 _need(line.budget is not None and line.budget not in self.accounts)
                 self.accounts[line.budget or ""] = Account(line.budget or "", line.details["terms"])
@@ -238,8 +268,8 @@ class Book:
 
 
 def _reservation(attempt: _Attempt) -> Reservation:
-    reserved, details = attempt.reserved, attempt.reserved.details
-    holder = attempt.turn.details["holder"]
+    reserved, turns = attempt.reserved, [line.details for line in attempt.turns]
+    details, holder = turns[0], turns[-1]["holder"]
     return Reservation(
         id=reserved.id or "",
         budget=reserved.budget or "",
@@ -251,7 +281,8 @@ def _reservation(attempt: _Attempt) -> Reservation:
         holder=Holder.read(holder) if holder else None,
         entry=reserved.sequence,
         seal=reserved.digest,
-        turn=attempt.turn.sequence,
+        turn=attempt.turns[-1].sequence,
+        paths=tuple(dict.fromkeys(turn["path"] for turn in turns if turn.get("path"))),
         time=details["time"],
         outcome={} if attempt.last is reserved else attempt.last.details,
     )

@@ -93,7 +93,7 @@ class Ledger:
         neighbors: Neighbors | None = None,
         unit: str | None = None,
     ) -> LedgerBudget:
-        """Create a budget, or return the one that was created with the same terms.
+        """Create a budget, or return the one that was created with the same terms, though its cap was raised since.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Ledger:
             account = self._book.accounts.get(name)
             if account is None:
                 write("budget", name, None, None, {"terms": terms})
-            elif account.terms != terms:
+            elif terms not in (account.created, account.terms):
                 raise ValueError(
                     f"the ledger has a budget {name!r} with other terms: {account.filter()!r}; its cap is raised with "
                     "raise_cap, and nothing else about it can be changed"
@@ -266,12 +266,16 @@ class Ledger:
         with self._reading():
             return self._account(name).filter()
 
+    def _check(self, name: str, cost: PrivacyCost) -> None:
+        with self._reading():
+            self._account(name).check(cost)
+
     def _history(self, name: str) -> tuple[Spend, ...]:
         with self._reading():
             return self._account(name).history
 
     def _reserve(
-        self, name: str, id: str, query: str, cost: PrivacyCost, description: dict[str, Any]  # noqa: A002
+        self, name: str, id: str, query: str, cost: PrivacyCost, description: dict[str, Any], path: str | None  # noqa: A002
     ) -> Reservation:  # fmt: skip
         holder = Holder.current()
         try:
@@ -284,10 +288,16 @@ class Ledger:
                         holder.done()
                         return before
                     _refuse_if_taken(before)
-                    write("held", name, id, before.attempt, {"holder": holder.written()})
+                    write("held", name, id, before.attempt, {"holder": holder.written(), "path": path})
                 else:
                     spend = self._account(name).spend(cost, id)
-                    details = {"query": query, "spend": spend, "description": description, "holder": holder.written()}
+                    details = {
+                        "query": query,
+                        "spend": spend,
+                        "description": description,
+                        "holder": holder.written(),
+                        "path": path,
+                    }
                     write("reserved", name, id, before.attempt + 1 if before else 1, details)
             with self._reading():
                 ours = self._book.reservation(id)
@@ -396,6 +406,12 @@ def _another_query(before: Reservation) -> str:
 
 
 def _refuse_if_taken(before: Reservation) -> None:
+    if before.state == "charged" and "policy" in before.outcome:
+        why = before.outcome["reason"]
+        raise IdConflict(
+            f"the id {before.id!r} was closed by hand without having been published{f' ({why})' if why else ''}: it "
+            "stays charged; take another id"
+        )
     if before.state == "charged":
         raise IdConflict(
             f"the id {before.id!r} is charged without having been published ({before.outcome.get('reason')}): what was "
@@ -407,5 +423,6 @@ def _refuse_if_taken(before: Reservation) -> None:
     if alive is None:
         raise IdConflict(
             f"{before.holder}, whose end cannot be seen from here, has reserved {before.id!r}; if it is gone, recover "
-            "the id with the policy 'resume', and then run this again"
+            f"the id with the policy 'resume' (exactnoise ledger recover --policy resume --id {before.id}), and then run "
+            "this again"
         )

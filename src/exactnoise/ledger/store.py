@@ -13,6 +13,7 @@ import os
 import sqlite3
 import tempfile
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -174,6 +175,8 @@ def checked_text(value: Any, name: str) -> str:
         raise TypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}")
     if not value.strip():
         raise ValueError(f"{name} must not be empty")
+    if any(unicodedata.category(character) == "Cc" for character in value):
+        raise ValueError(f"{name} must not have line breaks or other control characters, got {value!r}")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -265,6 +268,10 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != _VERSION:
         raise LedgerDamaged(f"{path} is a ledger of version {version}; this package reads version {_VERSION}")
+    # A trigger more or an index less, and what is written would not be what is read.
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' AND sql IS NOT NULL")
+    if sorted(sql for (sql,) in found) != sorted(_SCHEMA):
+        raise LedgerDamaged(f"{path} is damaged: its tables, indexes and triggers are not those of a ledger")
 
 
 def _create(path: Path, first: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -13,14 +14,14 @@ from typing import Any, Literal
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number
 from exactnoise.accounting.cost import in_words
-from exactnoise.errors import BudgetExceeded, ExactNoiseError, IdConflict, LedgerNote
+from exactnoise.errors import BudgetExceeded, ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
 from exactnoise.publish.durable import sha256_of
 from exactnoise.publish.files import Format, Writer, format_named, open_writer
-from exactnoise.publish.metadata import FORMAT, amounts, statistics_of, versions
+from exactnoise.publish.metadata import FORMAT, amounts, metadata_path, statistics_of, versions
 from exactnoise.publish.snapshot import Snapshot
-from exactnoise.publish.staging import Digests, Staging
+from exactnoise.publish.staging import Digests, Staging, remove_leftovers
 
 __all__ = ["publish"]
 
@@ -115,10 +116,13 @@ def publish(
     cost = PrivacyCost(epsilon=epsilon, delta=0 if delta is None else delta, rho=rho)
     purse = PrivacyBudget(**terms, epsilon=epsilon, delta=delta, rho=rho, method=None if delta is None else "basic")
     public = {"data_version": checked_text(data_version, "data_version"), "query": query}
-    reservation = budget._reserve(checked_text(id, "id"), _digest({**terms, **public, **amounts(cost)}), cost, public)
+    digest = _digest({**terms, **public, **amounts(cost)})
+    _refuse_names_of_the_ledger(target, budget.ledger.path)
+    reservation = budget._reserve(checked_text(id, "id"), digest, cost, public, path=str(target))
+    staging = Staging(target, budget.ledger.id, id, reservation.turn)
     if reservation.state == "committed":
-        return _finish(target, reservation)
-    attempt = _Attempt(budget, reservation, Staging(target, id, reservation.turn), purse)
+        return _finish(staging, reservation)
+    attempt = _Attempt(budget, reservation, staging, purse)
     said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
     try:
         return attempt.publish(make, format or format_named(target) or "csv", *said)
@@ -134,10 +138,16 @@ def _digest(query: dict[str, Any]) -> str:
         raise TypeError(f"query must be of JSON's types, without NaN and infinities: {error}") from None
 
 
-def _finish(target: Path, committed: Reservation) -> Snapshot:
+def _refuse_names_of_the_ledger(target: Path, ledger: Path) -> None:
+    """SQLite deletes what it finds under these names, or takes it for its own."""
+    target, ledger = (path.parent.resolve() / path.name for path in (target, ledger))
+    if target in [ledger.with_name(ledger.name + ending) for ending in ("", "-journal", "-wal", "-shm")]:
+        raise FileExistsError(errno.EEXIST, "is a name of the ledger's own files: take another", str(target))
+
+
+def _finish(staging: Staging, committed: Reservation) -> Snapshot:
     """Put what was committed in place, which it may be already."""
-    outcome = committed.outcome
-    staging = Staging(target, committed.id, committed.turn)
+    outcome, target = committed.outcome, staging.target
     digests = Digests(outcome["sha256"], outcome["metadata_sha256"])
     if str(target) == outcome["path"]:
         staging.put_in_place(digests)
@@ -145,6 +155,8 @@ def _finish(target: Path, committed: Reservation) -> Snapshot:
         raise IdConflict(
             f"the id {committed.id!r} was published as {outcome['path']}: it is not made again for {target}"
         )
+    elif sha256_of(metadata_path(target)) != digests.metadata:
+        raise SnapshotDamaged(f"{metadata_path(target)} is not what was committed with the table that was moved here")
     return Snapshot.open(target)
 
 
@@ -164,6 +176,9 @@ class _Attempt:
         """Carry it out; `name` and `price` are what the metadata says before and after the table."""
         staging = self._staging
         with self._before_the_data():
+            for path in self._reservation.paths:  # earlier turns may have been for other names
+                with contextlib.suppress(OSError):
+                    remove_leftovers(Path(path), self._budget.ledger.id, self._reservation.id)
             staging.create()
             writer = open_writer(staging.table, form)
         with self._with_the_data():
@@ -217,6 +232,8 @@ class _Attempt:
         try:
             yield
         except BaseException as error:
+            if self._is_fork():
+                raise
             drawn = self._close_purse()
             self._give_up("charge" if drawn and error is not self._unwritten else "release", error)
             raise
@@ -228,9 +245,14 @@ class _Attempt:
             yield
         except OSError as error:
             self._unwritten = error
-            if error.filename is None:
+            if error.filename is None and error.strerror is not None:
                 error.filename = str(self._staging.target)  # a full disk does not say which file it was about
             raise
+
+    def _is_fork(self) -> bool:
+        """Whether `make` forked, and this is the other process: the reservation and the files are not its."""
+        holder = self._reservation.holder
+        return holder is not None and holder.pid != os.getpid()
 
     def _close_purse(self) -> bool:
         """Let nothing more be released from the purse, wherever `make` may have left it; returns whether it was."""
@@ -256,8 +278,9 @@ class _Attempt:
                     writer.write(batch)
                 rows += lengths.pop()
         except BaseException:
-            with contextlib.suppress(Exception):
-                writer.close()
+            if not self._is_fork():
+                with contextlib.suppress(Exception):
+                    writer.close()
             raise
         with self._writing():
             writer.close()
@@ -271,6 +294,8 @@ class _Attempt:
         whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
         for batch in (self._made,) if whole else self._made:
             columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
+            if self._is_fork():
+                raise RuntimeError("make came back in a process that it forked; only the one that called it publishes")
             if not isinstance(columns, Mapping):
                 raise TypeError(
                     "make must return a mapping of names to columns, something whose columns() is one, or an iterable "

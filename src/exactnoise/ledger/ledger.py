@@ -12,7 +12,7 @@ from typing import Any, Literal, TextIO
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend
 from exactnoise.accounting.amount import Number
-from exactnoise.accounting.cost import Neighbors
+from exactnoise.accounting.cost import Neighbors, in_words
 from exactnoise.accounting.terms import Method
 from exactnoise.errors import IdConflict, LedgerDamaged
 from exactnoise.ledger.book import Account, Book, Reservation, terms_of
@@ -159,12 +159,16 @@ class Ledger:
             old = self._account(name).filter()
             method = old.method if delta is not None else None
             if (delta is None) != (not old.guarantee.delta) or (rho is None) != (old.guarantee.rho is None):
-                raise TypeError(f"the budget {name!r} is one of {old.guarantee!r}: say the new one in the same terms")
+                raise TypeError(
+                    f"the budget {name!r} is one of {in_words(old.guarantee)}: say the new one in the same terms"
+                )
             new = PrivacyBudget(
                 neighbors=old.neighbors, unit=old.unit, epsilon=epsilon, delta=delta, rho=rho, method=method
             )
             if not _above(new.guarantee, old.guarantee) or not _above(new.total, old.total):
-                raise ValueError(f"a cap is only raised: {new.guarantee!r} is not above {old.guarantee!r}")
+                raise ValueError(
+                    f"a cap is only raised: {in_words(new.guarantee)} is not above {in_words(old.guarantee)}"
+                )
             write("cap", name, None, None, {"terms": terms_of(new), "reason": reason})
         return LedgerBudget(self, name)
 
@@ -172,6 +176,13 @@ class Ledger:
         """Return what is reserved and neither committed, charged nor voided yet, oldest first."""
         with self._reading():
             return self._book.reservations(pending=True)
+
+    def reservations(self, name: str | None = None) -> tuple[Reservation, ...]:
+        """Return what became of every id, or of those of one budget, oldest first; of its attempts the last."""
+        with self._reading():
+            if name is not None:
+                self._account(name)
+            return self._book.reservations(name)
 
     def recover(
         self, policy: Policy = "charge", *, ids: Iterable[str] | None = None, reason: str | None = None

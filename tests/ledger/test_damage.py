@@ -191,7 +191,7 @@ def test_a_consistent_chain_that_overspends(path):
     spent = {**entry.details["spend"], "charged": {"epsilon": "5"}}
     with ledger._writing() as write:
         write("reserved", "visits", "forged", 1, {**entry.details, "spend": spent})
-    with pytest.raises(LedgerDamaged, match="entry 9 .* exceeds the budget"):
+    with pytest.raises(LedgerDamaged, match=r"entry 9 .* exceeds the budget"):
         Ledger(path)
     with pytest.raises(LedgerDamaged):
         ledger.verify()

@@ -76,7 +76,9 @@ def test_an_interrupt_can_be_repeated_until_something_was_drawn(tmp_path, budget
     with pytest.raises(interrupt) as error:
         publish_visits(tmp_path, early)
     assert state(budget) == "reserved"
-    assert notes(error) == ["epsilon 0.001 stays reserved under the id 'day 1': the same again takes it up at no new charge"]
+    assert notes(error) == [
+        "epsilon 0.001 stays reserved under the id 'day 1': the same again takes it up at no new charge"
+    ]
     with pytest.raises(interrupt) as error:
         publish_visits(tmp_path, late)
     assert state(budget) == "charged"

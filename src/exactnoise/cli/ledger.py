@@ -219,7 +219,11 @@ def _recover(args: argparse.Namespace) -> None:
         if one.state != "reserved":
             _remove_leftovers(ledger.id, one)
     if args.json:
-        say(json.dumps({"closed": [{"id": one.id, "budget": one.budget, "state": _STATES[one.state]} for one in closed]}))
+        say(
+            json.dumps(
+                {"closed": [{"id": one.id, "budget": one.budget, "state": _STATES[one.state]} for one in closed]}
+            )
+        )
         return
     words = {"charged": "stays charged", "voided": "is void", "reserved": "waits to be taken up"}
     lines = [f"{one.id}: {words[one.state]}, {in_words(_cost(one))} of {one.budget}" for one in closed]
@@ -254,7 +258,7 @@ def _say_budgets(args: argparse.Namespace, budgets: Sequence[LedgerBudget], *, r
                 some_open = some_open or one.state == "reserved"
                 lines.append(f"  {one.id}: {in_words(_cost(one))}, {_what_became_of(one)}")
     if some_open:
-        lines.append("open ones are spent: the same job takes one up at no new charge; exactnoise ledger recover closes it")
+        lines.append("open ones are spent: the same again takes one up for free, exactnoise ledger recover closes it")
     say("\n".join(lines) or f"{args.ledger}: no budgets yet; exactnoise ledger create makes one")
 
 

@@ -434,6 +434,6 @@ def _refuse_if_taken(before: Reservation) -> None:
     if alive is None:
         raise IdConflict(
             f"{before.holder}, whose end cannot be seen from here, has reserved {before.id!r}; if it is gone, recover "
-            f"the id with the policy 'resume' (exactnoise ledger recover --policy resume --id {before.id}), and then run "
+            f"the id with the policy 'resume' (exactnoise ledger recover --policy resume --id {before.id}), and run "
             "this again"
         )

@@ -307,7 +307,7 @@ class _Attempt:
         """Commit the digests. What waits is removed only if it is certain that they are not committed."""
         try:
             with _noted(
-                f"whether {self._reservation.id!r} is committed is not known: the same again finds out, at no new charge"
+                f"whether {self._reservation.id!r} is committed is not known: the same again finds out at no charge"
             ):
                 self._budget._commit(
                     self._reservation,

@@ -68,12 +68,12 @@ class Staging:
             raise type(error)(error.errno, error.strerror, str(self.target)) from None
 
     def refuse_foreign(self) -> None:
-        """Raise a FileExistsError where a file is under one of the names; a LedgerDamaged if it is this very release."""
+        """Raise a FileExistsError where a file has one of the names, and a LedgerDamaged if it is this very release."""
         for path in self._final.values():
             if os.path.lexists(path):
                 if release_named_in(self._final["metadata"]) == self._names:
                     raise LedgerDamaged(
-                        f"{self.target} is the release {self._names['id']!r} of this ledger, which knows nothing of it: "
+                        f"{self.target} is the release {self._names['id']!r} of this ledger, which has forgotten it: "
                         "an older copy of the ledger was put in its place; restore the latest one, which has all spends"
                     )
                 raise _foreign(path)
@@ -157,7 +157,7 @@ def _prefix(target: Path, ledger: str, id: str) -> str:  # noqa: A002 - the word
 def _name(waiting: Path, final: Path, digest: str) -> None:
     """Rename, but never replace another file: not even one that appears at this moment."""
     try:
-        os.link(waiting, final)  # noqa: PTH200 - tests stop the process here
+        os.link(waiting, final)
     except FileNotFoundError:
         raise
     except FileExistsError:
@@ -166,7 +166,7 @@ def _name(waiting: Path, final: Path, digest: str) -> None:
     except OSError:  # a file system without links
         if os.path.lexists(final) and sha256_of(final) != digest:
             raise _foreign(final) from None
-        os.replace(waiting, final)  # noqa: PTH105 - as above
+        os.replace(waiting, final)  # noqa: PTH105 - tests stop the process here
         return
     waiting.unlink(missing_ok=True)
 

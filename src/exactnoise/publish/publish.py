@@ -245,8 +245,8 @@ class _Attempt:
             yield
         except OSError as error:
             self._unwritten = error
-            if error.filename is None and error.strerror is not None:
-                error.filename = str(self._staging.target)  # a full disk does not say which file it was about
+            if error.strerror is not None and error.filename in (None, str(self._staging.table)):
+                error.filename = str(self._staging.target)  # the name that the user knows
             raise
 
     def _is_fork(self) -> bool:

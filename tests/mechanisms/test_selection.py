@@ -404,5 +404,5 @@ def test_absurd_numbers_are_refused_in_words() -> None:
         with pytest.raises(ValueError, match="candidates must be between 1 and"):
             call()
     with pytest.raises(ValueError, match="t must be a number"):
-        m.probability_within(np.timedelta64(3), 5)
+        m.probability_within(np.timedelta64(3, "s"), 5)
     assert m.probability_within(10**400, 5) == m.probability_within(float("inf"), 5) == 1

@@ -53,7 +53,7 @@ SAME = [
     {1, 2},
     np.array([1, math.nan]),
     np.array([complex(1, math.nan)]),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "s"),
     np.array(["a", None], object),
     np.ma.masked_array([1, 2], [True, False]),
     np.zeros(2, "i4, f8"),

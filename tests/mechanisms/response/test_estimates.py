@@ -380,5 +380,5 @@ def test_absurd_numbers_are_refused_in_words() -> None:
         with pytest.raises(ValueError, match=r"2\*\*63"):
             call()
     with pytest.raises(TypeError, match="whole numbers"):
-        Tally(m, [1] * 5, np.timedelta64(7))
+        Tally(m, [1] * 5, np.timedelta64(7, "s"))
     assert RandomizedResponse.from_accuracy(half_width=10**300, n=10**6, categories=5).epsilon == Fraction(1, 10**9)

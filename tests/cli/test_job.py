@@ -12,6 +12,7 @@ from jobs import write_job
 
 from exactnoise.cli import ledger as ledger_command
 from exactnoise.cli import plan, publish
+from exactnoise.publish.exact import Totals
 
 CREATE = ["--budget=visits", "--epsilon=2", "--neighbors=add-remove", "--unit=person"]
 
@@ -42,6 +43,7 @@ def test_from_plan_to_refusal(job):
     refused = job("publish", "job.toml", "-o", "3.csv", "--id", "third")
     assert (refused.code, refused.out) == (3, "")
     assert "over budget: epsilon 1 requested, 2 of 2 spent" in refused.err
+    assert "of the 2 releases of 'visits' most went to 'visits-2024-03-01' (epsilon 1), 'second'" in refused.err
     assert "3.csv" not in refused.files
     planned = job("plan", "job.toml", "--expect", "out.csv")
     assert planned.code == 3
@@ -178,6 +180,21 @@ def test_tampering_is_found(job):
     Path("out.csv").unlink()
     lost = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
     assert (lost.code, "never" in lost.err or "not drawn again" in lost.err) == (5, True)
+
+
+def test_ctrl_c_says_what_stays_reserved(job, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Totals, "add_all", interrupted)
+        outcome = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    assert outcome.code == 130
+    stays = "epsilon 1 stays reserved under the id 'x': the same again takes it up at no new charge"
+    assert outcome.err == f"exactnoise: interrupted; {stays}\n"
+    assert "open since" in job("ledger", "show", "privacy.db").out
+    assert "waits to be taken up (KeyboardInterrupt)" in job("ledger", "show", "privacy.db").out
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 0
 
 
 def test_a_full_disk_costs_nothing_more(job, monkeypatch):

@@ -316,6 +316,18 @@ def test_a_full_disk(path):
     spend(budget, "day 4")
 
 
+def test_another_journal_mode(path):
+    """A ledger whose pages are partly in another file, for somebody changed its mode and has it open, is whole."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    budget = Ledger(path).budget("visits")
+    for day in range(10, 30):
+        spend(budget, f"day {day}")
+    assert use(path)[0] == 23 * PRICE
+    connection.close()
+    assert use(path)[0] == 23 * PRICE
+
+
 def test_a_copy_is_a_ledger(path, tmp_path):
     """A backup that is taken while nobody writes."""
     copy = shutil.copy(path, tmp_path / "copy.db")

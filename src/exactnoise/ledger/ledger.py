@@ -53,6 +53,10 @@ class Ledger:
     `PrivacyBudget`, which is the filter in memory as well. Who can write to the file can write a whole new one: keep
     the digest that `verify` returns elsewhere, to find that out.
 
+    *Guarantee.* That of `PrivacyBudget`, by the same filters (Rogers, Roth, Ullman & Vadhan 2016, arXiv 1605.08294;
+    Feldman & Zrnic 2021, arXiv 2008.11193), for everything that all processes publish. What is reserved counts before
+    it is drawn.
+
     *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to
     itself, and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk:
     network file systems do not lock reliably, and are refused where the system names them.

@@ -268,8 +268,9 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != _VERSION:
         raise LedgerDamaged(f"{path} is a ledger of version {version}; this package reads version {_VERSION}")
-    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    if path.stat().st_size < pages * size:
+    asked = ("journal_mode", "page_count", "page_size")
+    mode, pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in asked)
+    if mode != "wal" and path.stat().st_size < pages * size:  # whoever changed the mode has pages in another file
         raise LedgerDamaged(f"{path} is damaged: its end is cut off")
     # A trigger more or an index less, and what is written would not be what is read.
     found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' AND sql IS NOT NULL")

@@ -119,15 +119,17 @@ def publish(
     digest = _digest({**terms, **public, **amounts(cost)})
     _refuse_names_of_the_ledger(target, budget.ledger.path)
     reservation = budget._reserve(checked_text(id, "id"), digest, cost, public, path=str(target))
-    staging = Staging(target, budget.ledger.id, id, reservation.turn)
-    if reservation.state == "committed":
-        return _finish(staging, reservation)
-    attempt = _Attempt(budget, reservation, staging, purse)
-    said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
+    attempt = None
     try:
+        staging = Staging(target, budget.ledger.id, id, reservation.turn)
+        if reservation.state == "committed":
+            return _finish(staging, reservation)
+        attempt = _Attempt(budget, reservation, staging, purse)
+        said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
         return attempt.publish(make, format or format_named(target) or "csv", *said)
     finally:
-        attempt.done()
+        if reservation.holder is not None and not (attempt and attempt.untold):
+            reservation.holder.done()
 
 
 def _digest(query: dict[str, Any]) -> str:
@@ -161,7 +163,13 @@ def _finish(staging: Staging, committed: Reservation) -> Snapshot:
 
 
 class _Attempt:
-    """One turn at a reservation, and what becomes of it if something fails."""
+    """One turn at a reservation, and what becomes of it if something fails.
+
+    Attributes
+    ----------
+    untold : bool
+        It is to be charged for good, and the ledger could not be told: nobody must take it up.
+    """
 
     def __init__(self, budget: LedgerBudget, reservation: Reservation, staging: Staging, purse: PrivacyBudget) -> None:
         self._budget = budget
@@ -170,7 +178,7 @@ class _Attempt:
         self._purse = purse
         self._made: Any = None
         self._unwritten: OSError | None = None
-        self._untold = False
+        self.untold = False
 
     def publish(self, make: Make, form: Format, name: Mapping[str, Any], price: Mapping[str, Any]) -> Snapshot:
         """Carry it out; `name` and `price` are what the metadata says before and after the table."""
@@ -210,11 +218,6 @@ class _Attempt:
         with _noted(f"the release is committed under the id {self._reservation.id!r}: the same again puts it in place"):
             staging.put_in_place(digests, sealed=True)
         return Snapshot.open(staging.target)
-
-    def done(self) -> None:
-        """Let others take it up, unless it is to be charged and the ledger could not be told: then not even now."""
-        if self._reservation.holder is not None and not self._untold:
-            self._reservation.holder.done()
 
     @contextlib.contextmanager
     def _before_the_data(self) -> Iterator[None]:
@@ -333,15 +336,15 @@ class _Attempt:
             ),
         }[end]
         write = {"void": self._budget._void, "release": self._budget._release, "charge": self._budget._charge}[end]
-        self._untold = end == "charge"
+        self.untold = end == "charge"
         try:
             write(self._reservation, type(error).__name__)  # its words may quote data
-            self._untold = False
+            self.untold = False
         except IdConflict:
             note = f"the id {name} was taken from this process by a recovery"
-            self._untold = False
+            self.untold = False
         except ExactNoiseError:  # the ledger cannot be written to
-            note = note if self._untold else again
+            note = note if self.untold else again
         error.add_note(LedgerNote(note))
 
 

@@ -24,6 +24,7 @@ from target_result import Result
 from targets_aggregates import exact_aggregates
 from targets_family import discrete_gaussian, local_reports, rates_over_scales, selection
 from targets_files import commands
+from targets_ledger import old_ledgers
 from timing import least_seconds
 from workload import SCALE, data, keystream, mechanism
 
@@ -132,7 +133,16 @@ def measure(seconds: float) -> list[Result]:
     results = list(faster_than_naive(seconds))
     if _native.SIMD == "avx512":
         own = (near_the_floor, one_value, two_workers)
-        for part in (*own, discrete_gaussian, selection, local_reports, rates_over_scales, exact_aggregates, commands):
+        others = (
+            discrete_gaussian,
+            selection,
+            local_reports,
+            rates_over_scales,
+            exact_aggregates,
+            commands,
+            old_ledgers,
+        )
+        for part in own + others:
             results += part(seconds)
     return results
 

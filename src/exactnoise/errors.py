@@ -21,6 +21,7 @@ __all__ = [
     "IdConflict",
     "JobError",
     "LedgerDamaged",
+    "LedgerNote",
     "LedgerUnavailable",
     "MissingExtra",
     "SchemaError",
@@ -87,6 +88,12 @@ class LedgerDamaged(ExactNoiseError, ValueError):  # noqa: N818
 
 class LedgerUnavailable(ExactNoiseError, OSError):  # noqa: N818
     """A ledger cannot be opened, locked, read or written to: what the transaction was to record is not recorded."""
+
+
+class LedgerNote(str):
+    """What a failure left behind in a ledger, among the notes of the exception: public, unlike the notes of others."""
+
+    __slots__ = ()
 
 
 class SnapshotDamaged(ExactNoiseError, ValueError):  # noqa: N818

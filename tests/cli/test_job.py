@@ -12,6 +12,7 @@ from jobs import write_job
 
 from exactnoise.cli import ledger as ledger_command
 from exactnoise.cli import plan, publish
+from exactnoise.publish.exact import Totals
 
 CREATE = ["--budget=visits", "--epsilon=2", "--neighbors=add-remove", "--unit=person"]
 
@@ -45,6 +46,7 @@ def test_from_plan_to_refusal(job):
     refused = job("publish", "job.toml", "-o", "3.csv", "--id", "third")
     assert (refused.code, refused.out) == (3, "")
     assert "over budget: epsilon 1 requested, 2 of 2 spent" in refused.err
+    assert "of the 2 releases of 'visits' most went to 'visits-2024-03-01' (epsilon 1), 'second'" in refused.err
     assert "3.csv" not in refused.files
     planned = job("plan", "job.toml", "--expect", "out.csv")
     assert planned.code == 3
@@ -54,10 +56,10 @@ def test_from_plan_to_refusal(job):
     assert (raised.code, "epsilon 1 remains of epsilon 3" in raised.out) == (0, True)
     assert job("publish", "job.toml", "-o", "3.csv", "--id", "third").code == 0
     shown = job("ledger", "show", "privacy.db")
-    assert [line for line in shown.out.splitlines() if ": epsilon 1" in line] == [
-        "  visits-2024-03-01: epsilon 1",
-        "  second: epsilon 1",
-        "  third: epsilon 1",
+    assert [line.split(" 2")[0] for line in shown.out.splitlines() if ": epsilon 1," in line] == [
+        "  visits-2024-03-01: epsilon 1, committed",
+        "  second: epsilon 1, committed",
+        "  third: epsilon 1, committed",
     ]
     for name in ("out.csv", "2.parquet", "3.csv"):
         assert job("verify", name, "--ledger", "privacy.db").code == 0
@@ -88,9 +90,10 @@ def test_json(job):
     assert job("verify", "out.csv", "--json").json == {"id": "x", "path": "out.csv", "agree": ["table", "metadata"]}
     shown = job("ledger", "show", "privacy.db", "--json").json
     assert shown["budgets"][0]["remaining"] == {"epsilon": "1"}
-    assert shown["budgets"][0]["history"] == [{"id": "x", "epsilon": "1"}]
+    (release,) = shown["budgets"][0]["history"]
+    assert (release["id"], release["state"], release["epsilon"]) == ("x", "committed", "1")
     assert len(job("ledger", "verify", "privacy.db", "--json").json["digest"]) == 64
-    assert job("ledger", "recover", "privacy.db", "--json").json == {"closed": []}
+    assert job("ledger", "recover", "privacy.db", "--all", "--json").json == {"closed": []}
     error = job("publish", "job.toml", "-o", "no/where.csv", "--json")
     assert (error.code, error.json["exit_code"]) == (5, 5)
 
@@ -102,6 +105,7 @@ def test_entries_are_exported(job):
     assert job("ledger", "export", "privacy.db", "-o", "log.jsonl").code == 0
     assert [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()] == entries
     assert job("ledger", "export", "privacy.db", "-o", "log.jsonl").code == 5
+    assert job("ledger", "export", "privacy.db", "--json").code == 2
     known = entries[-1]["digest"]
     assert job("ledger", "verify", "privacy.db", "--known", known).code == 0
     assert job("ledger", "verify", "privacy.db", "--known", "0" * 64).code == 4
@@ -133,7 +137,9 @@ def test_creating_again_changes_nothing(job):
         (["ledger", "create", "new.db", "--budget=b", *CREATE[2:]], 2, "epsilon"),
         (["ledger", "create", "no/new.db", *CREATE], 5, "new.db"),
         (["ledger", "raise-cap", "privacy.db", "--budget=visits", "--epsilon=1", "--reason=less"], 2, "only raised"),
-        (["ledger", "recover", "privacy.db", "--policy=void"], 2, "reason"),
+        (["ledger", "recover", "privacy.db", "--all", "--policy=void"], 2, "reason"),
+        (["ledger", "recover", "privacy.db"], 2, "recover which?"),
+        (["ledger", "recover", "privacy.db", "--all", "--id=x"], 2, "--id"),
     ],
 )
 def test_failures(job, options, code, words):
@@ -179,6 +185,21 @@ def test_tampering_is_found(job):
     assert (lost.code, "never" in lost.err or "not drawn again" in lost.err) == (5, True)
 
 
+def test_ctrl_c_says_what_stays_reserved(job, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Totals, "add_all", interrupted)
+        outcome = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    assert outcome.code == 130
+    stays = "epsilon 1 stays reserved under the id 'x': the same again takes it up at no new charge"
+    assert outcome.err == f"exactnoise: interrupted; {stays}\n"
+    assert "open since" in job("ledger", "show", "privacy.db").out
+    assert "waits to be taken up (KeyboardInterrupt)" in job("ledger", "show", "privacy.db").out
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 0
+
+
 def test_a_full_disk_costs_nothing_more(job, monkeypatch):
     from exactnoise.publish.files.csv_files import CsvWriter
 
@@ -193,23 +214,67 @@ def test_a_full_disk_costs_nothing_more(job, monkeypatch):
         patch.setattr(CsvWriter, "write", full)
         outcome = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
     assert (outcome.code, "No space left" in outcome.err) == (5, True)
+    assert "epsilon 1 stays reserved under the id 'x': the same again takes it up at no new charge" in outcome.err
     assert outcome.files == ["job.toml", "privacy.db", "visits.csv"]
     assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 0
     assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["spent"] == {"epsilon": "1"}
 
 
-def test_a_dead_process_can_be_recovered_from(job):
+def killed(name):
+    """The command that publishes, in a process that is killed when it has reserved the price."""
     script = (
         "import os, sys, exactnoise.publish.exact as exact, exactnoise.cli as cli\n"
         "exact.Totals.add_all = lambda *rest: os.kill(os.getpid(), 9)\n"
         "cli.main(sys.argv[1:])\n"
     )
-    command = [sys.executable, "-c", script, "publish", "job.toml", "-o", "out.csv", "--id", "x"]
-    assert subprocess.run(command).returncode == -9
-    recovered = job("ledger", "recover", "privacy.db", "--policy=void", "--reason=it was killed before it read a row")
-    assert (recovered.code, recovered.out) == (0, "x: voided, of budget visits\n")
-    assert "nothing to recover" in job("ledger", "recover", "privacy.db").out
-    assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["spent"] == {"epsilon": "0"}
+    return [sys.executable, "-c", script, "publish", "job.toml", "-o", "out.csv", "--id", name]
+
+
+def test_a_dead_process_can_be_recovered_from(job):
+    assert subprocess.run(killed("x")).returncode == -9
+    assert [name for name in job("ledger", "show", "privacy.db").files if name.endswith(".partial")]
+    (shown,) = [line for line in job("ledger", "show", "privacy.db").out.splitlines() if "x: epsilon 1, open" in line]
+    assert shown.endswith("gone")
+    listed = job("ledger", "recover", "privacy.db")
+    assert (listed.code, "open are: x" in listed.err) == (2, True)
+    options = ["--all", "--policy=void", "--reason=it was killed before it read a row"]
+    recovered = job("ledger", "recover", "privacy.db", *options)
+    assert (recovered.code, recovered.out) == (0, "x: is void, epsilon 1 of visits\n")
+    assert recovered.files == ["job.toml", "privacy.db", "visits.csv"]
+    assert "nothing to recover" in job("ledger", "recover", "privacy.db", "--all").out
+    shown = job("ledger", "show", "privacy.db", "--json").json["budgets"][0]
+    assert (shown["spent"], shown["history"][0]["state"]) == ({"epsilon": "0"}, "void")
+    assert "void since" in job("ledger", "show", "privacy.db").out
+
+
+def test_a_reservation_closed_by_hand(job):
+    assert subprocess.run(killed("x")).returncode == -9
+    assert job("ledger", "recover", "privacy.db", "--id=x").out == "x: stays charged, epsilon 1 of visits\n"
+    refused = job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    assert (refused.code, "was closed by hand without having been published: it stays" in refused.err) == (2, True)
+    assert "x: epsilon 1, charged" in job("ledger", "show", "privacy.db").out
+
+
+@pytest.mark.parametrize("what", ["flipped", "cut off"])
+def test_a_damaged_ledger(job, what):
+    """No command goes on with it, and none makes a table."""
+    job("publish", "job.toml", "-o", "out.csv", "--id", "x")
+    whole = Path("privacy.db").read_bytes()
+    at = whole.index(b'"charged":') + 12
+    flipped = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    Path("privacy.db").write_bytes(flipped if what == "flipped" else whole[:-1])
+    for command in (
+        ["ledger", "show", "privacy.db"],
+        ["ledger", "verify", "privacy.db"],
+        ["ledger", "export", "privacy.db"],
+        ["ledger", "recover", "privacy.db", "--all"],
+        ["ledger", "create", "privacy.db", *CREATE],
+        ["verify", "out.csv", "--ledger", "privacy.db"],
+        ["publish", "job.toml", "-o", "2.csv", "--id", "y"],
+    ):
+        outcome = job(*command)
+        assert (outcome.code, outcome.out, outcome.err.count("\n")) == (4, "", 1)
+    assert "2.csv" not in outcome.files
 
 
 def test_the_job_file_in_the_help_works(run, folder):
@@ -238,7 +303,7 @@ def test_the_job_file_in_the_help_works(run, folder):
 
 def test_the_ledger_commands_in_the_help_work(run, folder):
     for line in ledger_command._EPILOG.replace("\\\n", " ").splitlines():
-        if line.startswith("  exactnoise ledger"):
+        if line.startswith("  exactnoise ledger") and "--help" not in line:
             words = (
                 line.split(" > ")[0]
                 .replace('"second year"', "because")
@@ -249,7 +314,9 @@ def test_the_ledger_commands_in_the_help_work(run, folder):
             assert (outcome.code, outcome.err) == (0, "")
 
 
-@pytest.mark.parametrize("command", [["plan"], ["publish"], ["verify"], ["ledger"], ["ledger", "recover"]])
+@pytest.mark.parametrize(
+    "command", [["plan"], ["publish"], ["verify"], ["ledger"], *(["ledger", name] for name in ledger_command._EXAMPLES)]
+)
 def test_help_teaches(command, capsys, run):
     with pytest.raises(SystemExit) as stop:
         run(*command, "--help")

@@ -16,7 +16,7 @@ from publishing import budget_of
 
 from exactnoise.accounting import PrivacyCost
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
-from exactnoise.ledger import Ledger, disk
+from exactnoise.ledger import Ledger, disk, store
 
 PRICE = PrivacyCost(epsilon="0.001")
 
@@ -41,6 +41,9 @@ def changed(path, statement, *values):
     connection.execute("DROP TRIGGER no_change")
     connection.execute("DROP TRIGGER no_removal")
     connection.execute(statement, values)
+    if not statement.startswith("DROP"):
+        for trigger in store._SCHEMA[-2:]:
+            connection.execute(trigger)
     connection.close()
 
 
@@ -80,10 +83,22 @@ def test_a_ledger_of_another_version(path):
         Ledger(path)
 
 
-def test_a_ledger_without_its_table(path):
-    changed(path, "DROP TABLE entries")
-    with pytest.raises(LedgerDamaged, match="no such table"):
-        Ledger(path)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE entries",
+        "DROP INDEX one_end",
+        "CREATE TRIGGER a BEFORE INSERT ON entries WHEN new.kind = 'committed' BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE TABLE more (a)",
+    ],
+)
+def test_a_ledger_of_other_parts(path, statement):
+    """Nothing is spent through a trigger that forgets, or without the indexes that forbid."""
+    running = Ledger(path).budget("visits")
+    changed(path, statement)
+    for use in (lambda: Ledger(path), lambda: running._reserve("new", "q", PRICE, {})):
+        with pytest.raises(LedgerDamaged, match="not those of a ledger"):
+            use()
 
 
 def test_no_folder(tmp_path):
@@ -176,7 +191,7 @@ def test_a_consistent_chain_that_overspends(path):
     spent = {**entry.details["spend"], "charged": {"epsilon": "5"}}
     with ledger._writing() as write:
         write("reserved", "visits", "forged", 1, {**entry.details, "spend": spent})
-    with pytest.raises(LedgerDamaged, match="exceeds the budget"):
+    with pytest.raises(LedgerDamaged, match=r"entry 9 .* exceeds the budget"):
         Ledger(path)
     with pytest.raises(LedgerDamaged):
         ledger.verify()
@@ -299,6 +314,18 @@ def test_a_full_disk(path):
     assert use(path) == truth
     assert [found.name for found in path.parent.iterdir()] == ["privacy.db"]
     spend(budget, "day 4")
+
+
+def test_another_journal_mode(path):
+    """A ledger whose pages are partly in another file, for somebody changed its mode and has it open, is whole."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    budget = Ledger(path).budget("visits")
+    for day in range(10, 30):
+        spend(budget, f"day {day}")
+    assert use(path)[0] == 23 * PRICE
+    connection.close()
+    assert use(path)[0] == 23 * PRICE
 
 
 def test_a_copy_is_a_ledger(path, tmp_path):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import os
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from time import process_time
 from types import SimpleNamespace
 
 import pytest
@@ -116,6 +118,26 @@ def test_creating_is_idempotent(ledger):
     assert [budget.name for budget in ledger.budgets()] == ["b", "c"]
 
 
+def test_creating_is_idempotent_after_its_cap_was_raised(ledger):
+    """The line that creates it may stay where it is, in what runs every night."""
+    ledger.create("b", epsilon=1, **PERSON)
+    ledger.raise_cap("b", epsilon=2, reason="r")
+    assert ledger.create("b", epsilon=1, **PERSON).total == PrivacyCost(epsilon=2)
+    assert ledger.create("b", epsilon=2, **PERSON).total == PrivacyCost(epsilon=2)
+    assert len(ledger.history("b")) == 2
+
+
+def test_a_refusal_names_who_spent(ledger):
+    budget = ledger.create("b", epsilon=1, **PERSON)
+    for name, cost in (("a", "0.1"), ("b", "0.4"), ("c", "0.2"), ("d", "0.3")):
+        commit(budget, name, cost)
+    for refused in (lambda: reserve(budget, "e"), lambda: budget.check(PrivacyCost(epsilon="0.1"))):
+        with pytest.raises(BudgetExceeded) as error:
+            refused()
+        (note,) = error.value.__notes__
+        assert note == "of the 4 releases of 'b' most went to 'b' (epsilon 0.4), 'd' (epsilon 0.3), 'c' (epsilon 0.2)"
+
+
 def test_what_no_budget_can_be_is_refused(ledger):
     for error, name, terms in [
         (TypeError, "b", {"epsilon": 1}),
@@ -123,6 +145,8 @@ def test_what_no_budget_can_be_is_refused(ledger):
         (TypeError, 1, {"epsilon": 1, **PERSON}),
         (ValueError, " ", {"epsilon": 1, **PERSON}),
         (ValueError, "\ud800", {"epsilon": 1, **PERSON}),
+        (ValueError, "b\x1b[2J", {"epsilon": 1, **PERSON}),
+        (ValueError, "b\nb", {"epsilon": 1, **PERSON}),
         (ValueError, "b", {"epsilon": -1, **PERSON}),
     ]:
         with pytest.raises(error):
@@ -227,7 +251,7 @@ def test_what_was_taken_away_cannot_be_committed(ledger):
     assert [r.state for r in ledger.recover("charge")] == ["charged"]
     with pytest.raises(IdConflict, match="was taken from this process"):
         budget._commit(reservation, path="/x", sha256="0", metadata_sha256="0")
-    with pytest.raises(IdConflict, match="take another id"):
+    with pytest.raises(IdConflict, match="was closed by hand without having been published: it stays charged"):
         reserve(budget)
     assert budget.spent == PrivacyCost(epsilon="0.1")
 
@@ -370,6 +394,33 @@ def test_a_fork_while_threads_spend(ledger):
         done = sum(future.result() for future in working)
     assert len(budget.history) == done + 4
     ledger.verify()
+
+
+@pytest.mark.parametrize("price", ["0.001", "1/7"])
+def test_an_old_ledger_is_as_fast_as_a_young_one(ledger, price):
+    """In processor time, the next release; and what it reads once does not grow faster than it."""
+
+    def seconds(release):
+        return min(timed(release) for _ in range(5))
+
+    def timed(release):
+        start = process_time()
+        release()
+        return process_time() - start
+
+    names = (str(number) for number in itertools.count())
+    budget = ledger.create("b", epsilon=10**6, **PERSON)
+    young = seconds(lambda: commit(budget, next(names), price))
+    reserved = {**json.loads(json.dumps(ledger.history("b")[1].details))}
+    with ledger._writing() as write:
+        for _ in range(1500):
+            name = next(names)
+            write("reserved", "b", name, 1, reserved | {"spend": reserved["spend"] | {"label": name}})
+            write("committed", "b", name, 1, {"path": "/x", "sha256": "0" * 64, "metadata_sha256": "1" * 64})
+    assert len(budget.history) == 1505
+    assert seconds(lambda: commit(budget, next(names), price)) < 5 * young + 0.005
+    assert budget.spent == 1510 * PrivacyCost(epsilon=price)
+    assert seconds(lambda: Ledger(ledger.path)) < 0.5
 
 
 def test_other_processes_spends_are_seen(tmp_path):

@@ -83,9 +83,9 @@ STEPS: dict[str, Callable[[], Any]] = {
     "between the fsyncs": lambda: dying_before(os, "fsync", 2),
     "before commit": lambda: dying_before(LedgerBudget, "_commit"),
     "while the commit is written": lambda: dying_after(Rows, "append", 2),
-    "between commit and rename": lambda: dying_before(os, "replace"),
-    "between the renames": lambda: dying_before(os, "replace", 2),
-    "after rename": lambda: dying_after(os, "replace", 2),
+    "between commit and rename": lambda: dying_before(os, "link"),
+    "between the renames": lambda: dying_before(os, "link", 2),
+    "after rename": lambda: dying_after(os, "link", 2),
 }
 BEFORE_THE_RESERVATION = ["while the reservation is written"]
 AFTER_THE_COMMIT = ["between commit and rename", "between the renames", "after rename"]

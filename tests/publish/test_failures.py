@@ -11,8 +11,18 @@ from children import in_child, without_privileges
 from publishing import FINISHED, budget_of, costs, files, never, noisy, publish_visits, state
 
 from exactnoise import DiscreteLaplace
-from exactnoise.errors import BudgetExceeded, IdConflict, LedgerUnavailable, SnapshotDamaged
+from exactnoise.errors import (
+    BudgetExceeded,
+    IdConflict,
+    LedgerDamaged,
+    LedgerNote,
+    LedgerUnavailable,
+    SchemaError,
+    SnapshotDamaged,
+)
 from exactnoise.ledger import Ledger
+from exactnoise.publish import Snapshot
+from exactnoise.publish.files.csv_files import CsvWriter
 
 SECRET = "4711"  # a value of the data, or part of one
 
@@ -20,6 +30,11 @@ SECRET = "4711"  # a value of the data, or part of one
 @pytest.fixture
 def budget(tmp_path):
     return budget_of(tmp_path)
+
+
+def notes(error):
+    """What the exception says about the ledger."""
+    return [note for note in getattr(error.value, "__notes__", ()) if isinstance(note, LedgerNote)]
 
 
 def test_a_failure_before_anything_is_drawn_can_be_repeated(tmp_path, budget):
@@ -58,41 +73,126 @@ def test_a_failure_after_something_was_drawn_is_charged_for_good(tmp_path, budge
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_can_be_repeated(tmp_path, budget, interrupt):
-    """As a process that was killed can be."""
+def test_an_interrupt_can_be_repeated_until_something_was_drawn(tmp_path, budget, interrupt):
+    def early(child):
+        raise interrupt
 
-    def interrupted(child):
+    def late(child):
         noisy(child)
         raise interrupt
 
-    with pytest.raises(interrupt):
-        publish_visits(tmp_path, interrupted)
+    with pytest.raises(interrupt) as error:
+        publish_visits(tmp_path, early)
     assert state(budget) == "reserved"
-    publish_visits(tmp_path)
+    assert notes(error) == [
+        "epsilon 0.001 stays reserved under the id 'day 1': the same again takes it up at no new charge"
+    ]
+    with pytest.raises(interrupt) as error:
+        publish_visits(tmp_path, late)
+    assert state(budget) == "charged"
+    assert "epsilon 0.001 stays charged under the id 'day 1'" in notes(error)[0]
     assert budget.spent == costs(1)
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        (lambda child: {"x": [1]}, "without spending"),
-        (lambda child: noisy(child) and {"x": [1], "y": [1, 2]}, "of one length"),
-        (lambda child: noisy(child) and {}, "at least one"),
-        (lambda child: noisy(child) and {1: [1]}, "text for names"),
-        (lambda child: noisy(child) and [{"x": [1]}, {"y": [1]}], "the same columns in every batch"),
-        (lambda child: noisy(child) and iter(()), "returned no batch"),
-        (lambda child: noisy(child) and [1], "must return a mapping"),
-        (lambda child: noisy(child) and "site", "must return a mapping"),
-    ],
-    ids=["free", "lengths", "empty", "names", "batches", "none", "numbers", "text"],
-)
-def test_what_is_no_table(tmp_path, budget, table, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        publish_visits(tmp_path, table)
+class Undescribed:
+    """A table that cannot say how it was made."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def columns(self):
+        return {"x": [1]}
+
+    def metadata(self):
+        raise self.error
+
+
+TABLES = {
+    "lengths": (lambda: {"x": [1], "y": [1, 2]}, "of one length"),
+    "empty": (lambda: {}, "at least one"),
+    "names": (lambda: {1: [1]}, "text for names"),
+    "no lengths": (lambda: {"x": 1}, "has no len"),
+    "batches": (lambda: [{"x": [1]}, {"y": [1]}], "the same columns in every batch"),
+    "none": (lambda: iter(()), "returned no batch"),
+    "numbers": (lambda: [1], "must return a mapping"),
+    "text": (lambda: "site", "must return a mapping"),
+    "nothing": (lambda: None, "not iterable"),
+    "metadata": (lambda: Undescribed(ValueError("undescribed")), "undescribed"),
+    "metadata that cannot be read": (lambda: Undescribed(OSError("unread")), "unread"),
+    "metadata that cannot be written": (lambda: type("", (Undescribed,), {"metadata": lambda _: 1})(None), "iterable"),
+}
+
+
+@pytest.mark.parametrize(("table", "words"), TABLES.values(), ids=TABLES)
+def test_what_is_no_table_is_not_drawn_again(tmp_path, budget, table, words):
+    """What is wrong with it may depend on what was drawn, or have been made to."""
+    with pytest.raises((TypeError, ValueError, OSError), match=words):
+        publish_visits(tmp_path, lambda child: noisy(child) and table())
     assert files(tmp_path) == []
+    assert state(budget) == "charged"
+    with pytest.raises(IdConflict):
+        publish_visits(tmp_path, never)
+    assert budget.spent == costs(1)
+
+
+@pytest.mark.parametrize("step", ["write", "close"])
+@pytest.mark.parametrize(
+    "error", [OverflowError(), ValueError(), SchemaError(), KeyboardInterrupt(), OSError(5, "bad")]
+)
+def test_what_cannot_be_written(tmp_path, budget, monkeypatch, step, error):
+    """Cells that a format cannot hold close the reservation, and a disk that fails leaves it open."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(CsvWriter, step, fails)
+    with pytest.raises(type(error)):
+        publish_visits(tmp_path)
+    assert files(tmp_path) == []
+    assert state(budget) == ("reserved" if isinstance(error, OSError) else "charged")
+    assert budget.spent == costs(1)
+
+
+@pytest.mark.parametrize("table", [lambda: {"x": [1]}, lambda: {"x": [1], "y": []}, lambda: None])
+def test_what_is_no_table_can_be_repeated_where_nothing_was_drawn(tmp_path, budget, table):
+    with pytest.raises((TypeError, ValueError)):
+        publish_visits(tmp_path, lambda child: table())
     assert state(budget) == "reserved"
     publish_visits(tmp_path)
     assert budget.spent == costs(1)
+
+
+def test_a_purse_that_was_kept_is_worth_nothing_after_a_failure(tmp_path, budget):
+    """Or the same price would pay for it and for the next attempt."""
+    kept = []
+    with pytest.raises(TypeError):
+        publish_visits(tmp_path, kept.append)
+    assert state(budget) == "reserved"
+    with pytest.raises(BudgetExceeded):
+        noisy(kept[0])
+    publish_visits(tmp_path)
+
+
+def test_make_that_forks(tmp_path, budget):
+    """The child of `make` that comes back is stopped, and what its parent publishes is whole."""
+
+    def make(child):
+        table = noisy(child)
+        pid = os.fork()
+        if pid:
+            assert os.waitpid(pid, 0)[1] == 0
+        return table
+
+    parent = os.getpid()
+    try:
+        snapshot = publish_visits(tmp_path, make)
+    except BaseException as error:
+        if os.getpid() != parent:
+            os._exit(not isinstance(error, RuntimeError))
+        raise
+    snapshot.verify(budget.ledger)
+    assert budget.spent == costs(1)
+    assert files(tmp_path) == FINISHED
 
 
 def test_a_child_budget_is_all_there_is(tmp_path, budget):
@@ -154,6 +254,7 @@ def test_a_full_disk(tmp_path, budget):
     error = in_child(full).error
     assert isinstance(error, OSError)
     assert error.filename == str(tmp_path / "visits.csv")
+    assert "takes it up at no new charge" in error.__notes__[0]
     assert files(tmp_path) == []
     assert state(budget) == "reserved"
     assert budget.spent == costs(1)
@@ -177,6 +278,26 @@ def test_a_disk_that_is_full_for_the_ledger_too(tmp_path, budget, monkeypatch):
     assert state(budget) == "reserved"
     publish_visits(tmp_path)
     assert budget.spent == costs(1)
+
+
+def test_a_charge_that_cannot_be_written_down(tmp_path, budget, monkeypatch):
+    """As long as this process lives nobody takes it up; after that it is one that ended on the spot."""
+
+    def make(child):
+        noisy(child)
+        monkeypatch.setattr(Ledger, "_writing", unavailable)
+        raise OSError("full")
+
+    def unavailable(*_):
+        raise LedgerUnavailable("full")
+
+    with pytest.raises(OSError, match="full") as error:
+        publish_visits(tmp_path, make)
+    assert "stays charged" in notes(error)[0]
+    monkeypatch.undo()
+    assert state(budget) == "reserved"
+    with pytest.raises(IdConflict, match="at work"):
+        publish_visits(tmp_path, never)
 
 
 @pytest.mark.parametrize("written", [True, False])
@@ -203,12 +324,14 @@ def test_a_commit_of_which_nobody_knows(tmp_path, budget, monkeypatch, written):
 
 
 def test_what_waits_for_its_rename_was_changed(tmp_path, budget, monkeypatch):
-    def replace(*_):
+    def fails(*_):
         raise OSError("the disk failed")
 
-    monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(OSError, match="failed"):
+    monkeypatch.setattr(os, "link", fails)
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(OSError, match="failed") as error:
         publish_visits(tmp_path)
+    assert notes(error) == ["the release is committed under the id 'day 1': the same again puts it in place"]
     monkeypatch.undo()
     (waiting,) = [path for path in tmp_path.glob(".visits.csv.*") if "json" not in path.name]
     content = waiting.read_bytes()
@@ -236,3 +359,104 @@ def test_a_read_only_folder(tmp_path, budget):
     assert in_child(nobody).result() == str(folder / "visits.csv")
     assert state(budget) == "voided"
     assert budget.spent == costs(0)
+
+
+def test_a_file_system_without_links(tmp_path, budget, monkeypatch):
+    def none(*_):
+        raise PermissionError("no links")
+
+    monkeypatch.setattr(os, "link", none)
+    publish_visits(tmp_path)
+    assert files(tmp_path) == FINISHED
+
+
+@pytest.mark.parametrize("moment", ["before the metadata", "before the table"])
+def test_another_release_that_is_put_under_the_same_name_meanwhile(tmp_path, budget, monkeypatch, moment):
+    """Neither replaces a file of the other; the one that was slower waits until there is room."""
+    real, names = os.link, iter(["metadata", "table"])
+
+    def slow(waiting, final):
+        if moment.endswith(next(names)):
+            monkeypatch.setattr(os, "link", real)
+            other = in_child(lambda: publish_visits(tmp_path, id="day 2"))
+            assert (other.error is None) == (moment == "before the metadata")
+        real(waiting, final)
+
+    monkeypatch.setattr(os, "link", slow)
+    if moment == "before the metadata":
+        with pytest.raises(FileExistsError):
+            publish_visits(tmp_path)
+    else:
+        publish_visits(tmp_path)
+    monkeypatch.undo()
+    if moment == "before the metadata":
+        publish_visits(tmp_path, never, id="day 2").verify(budget.ledger)
+        for name in FINISHED:
+            (tmp_path / name).unlink()
+    publish_visits(tmp_path, never).verify(budget.ledger)
+    assert (state(budget), state(budget, "day 2")) == (
+        "committed",
+        "committed" if moment == "before the metadata" else "voided",
+    )
+
+
+def test_an_older_copy_of_the_ledger(tmp_path, budget):
+    """What it has forgotten is not published a second time beside what is there."""
+    before = budget.ledger.path.read_bytes()
+    publish_visits(tmp_path)
+    budget.ledger.path.write_bytes(before)
+    for missing in ((), FINISHED[:1]):
+        for name in missing:
+            (tmp_path / name).unlink()
+        with pytest.raises(LedgerDamaged, match="an older copy of the ledger was put in its place"):
+            publish_visits(tmp_path, never)
+
+
+def test_two_ledgers_and_one_name(tmp_path, budget):
+    """What one has committed is no leftover of the other's release of the same id."""
+
+    def killed():
+        from children import die
+
+        os.link = lambda *_: die()
+        publish_visits(tmp_path)
+
+    assert in_child(killed).killed
+    waiting = files(tmp_path)
+    other = Ledger(tmp_path / "other.db").create("visits", epsilon=1, neighbors="add-remove", unit="person")
+    second = publish_visits(tmp_path, budget=other)
+    assert set(waiting) < set(files(tmp_path))
+    for path in (second.path, tmp_path / FINISHED[1]):
+        path.unlink()
+    publish_visits(tmp_path, never).verify(budget.ledger)
+
+
+def test_leftovers_beside_another_name(tmp_path, budget):
+    """A process that was killed had another file in mind: what it left there is noisy, too, and goes."""
+
+    def killed():
+        from children import die
+
+        publish_visits(tmp_path, lambda child: noisy(child) and die(), path=tmp_path / "other.csv")
+
+    assert in_child(killed).killed
+    assert len(files(tmp_path)) == 2
+    publish_visits(tmp_path)
+    assert files(tmp_path) == FINISHED
+
+
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+def test_a_name_of_the_ledgers_own_files(tmp_path, budget, ending):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(FileExistsError, match="the ledger's own files"):
+        publish_visits(tmp_path, never, path=tmp_path / "link" / f"privacy.db{ending}")
+    assert budget.spent == costs(0)
+
+
+def test_a_pipe_in_the_place_of_a_published_table(tmp_path, budget):
+    snapshot = publish_visits(tmp_path)
+    snapshot.path.unlink()
+    os.mkfifo(snapshot.path)
+    for use in (lambda: publish_visits(tmp_path, never), snapshot.verify, lambda: Snapshot.open(snapshot.path)):
+        with pytest.raises(SnapshotDamaged):
+            use()

@@ -213,6 +213,9 @@ def test_a_published_folder_can_be_moved(tmp_path):
     (tmp_path / "old").rename(tmp_path / "new")
     moved = publish_visits(tmp_path, never, path=tmp_path / "new" / "visits.csv")
     assert moved.metadata == first.metadata
+    (tmp_path / "new" / FINISHED[1]).write_text(json.dumps({**first.metadata, "epsilon": "0.0001"}))
+    with pytest.raises(SnapshotDamaged, match="not what was committed"):
+        publish_visits(tmp_path, never, path=tmp_path / "new" / "visits.csv")
 
 
 @pytest.mark.parametrize("name", FINISHED)

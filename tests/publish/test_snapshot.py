@@ -40,10 +40,20 @@ def test_opening(snapshot):
 def test_what_is_no_snapshot(snapshot, tmp_path):
     with pytest.raises(FileNotFoundError):
         Snapshot.open(tmp_path / "other.csv")
+    with pytest.raises(SnapshotDamaged, match="is no file"):
+        Snapshot.open(tmp_path)
     (tmp_path / "other.csv").write_bytes(b"x\n1\n")
     with pytest.raises(SnapshotDamaged, match=r"has no other\.csv\.release\.json beside it"):
         Snapshot.open(tmp_path / "other.csv")
-    for content in (b"", b"[1]", b"{}", b"\xff", b'{"format": "exactnoise-release/1"}', b'{"format": "x", "id": "1"}'):
+    for content in (
+        b"",
+        b"[" * 10**5,
+        b"[1]",
+        b"{}",
+        b"\xff",
+        b'{"format": "exactnoise-release/1"}',
+        b'{"format": "x", "id": "1"}',
+    ):
         (tmp_path / "other.csv.release.json").write_bytes(content)
         with pytest.raises(SnapshotDamaged, match="not the metadata of a release"):
             Snapshot.open(tmp_path / "other.csv")

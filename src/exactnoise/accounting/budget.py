@@ -340,17 +340,18 @@ class PrivacyBudget:
         terms, entries, spent = state.read(saved)
         budget = cls._on(terms)
         for number, entry in enumerate(entries):
-            try:
-                price, charged = terms.price(entry.cost), terms.price(entry.charged)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"the saved spend {number} has no price in this budget: {error}") from None
-            after = tuple(map(operator.add, budget._sums(), charged))
-            # More may have been charged than the cost is known to be today.
-            if any(map(operator.lt, charged, price)) or any(map(operator.gt, after, terms.cap)):
-                raise ValueError(f"the saved spend {number} is charged below its cost, or exceeds the budget")
+            after = terms.added(budget._sums(), terms.paid(entry.cost, entry.charged))
             budget._record(number, Spend(entry.label, entry.cost, entry.mechanism), after)
         if budget.spent != spent:
             raise ValueError("the saved spends do not add up to what is said to be spent")
+        return budget
+
+    @classmethod
+    def _resumed(cls, terms: Terms, sums: tuple[Fraction, ...]) -> Self:
+        """A budget of which so much is spent; what for is known elsewhere."""
+        budget = cls._on(terms)
+        if any(sums):
+            budget._record(0, Spend(None, terms.as_cost(sums), None), sums)
         return budget
 
     def _record(self, number: int, entry: Spend, after: tuple[Fraction, ...]) -> bool:

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Literal, SupportsIndex
 
 from exactnoise.accounting import profile
-from exactnoise.accounting.amount import Number, exact, text
+from exactnoise.accounting.amount import Number, approximately, exact, text
 from exactnoise.accounting.convert import pure_rho
 from exactnoise.accounting.interval import upper
 from exactnoise.accounting.loss import PrivacyLoss, StatedLoss, shortened
 from exactnoise.accounting.profile import Losses
 from exactnoise.accounting.rdp import Order
 
-__all__ = ["Neighbors", "PrivacyCost", "disjoint"]
+__all__ = ["Neighbors", "PrivacyCost", "disjoint", "in_words"]
 
 Neighbors = Literal["add-remove", "replace-one"]
 
@@ -264,6 +264,12 @@ class PrivacyCost:
 
 def _sum(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return None if a is None or b is None else a + b
+
+
+def in_words(cost: PrivacyCost) -> str:
+    """What a cost is in a message: "epsilon 0.1, delta 1e-6"."""
+    amounts = (("epsilon", cost.epsilon), ("delta", cost.delta or None), ("rho", cost.rho))
+    return ", ".join(f"{name} {approximately(amount)}" for name, amount in amounts if amount is not None)
 
 
 def disjoint(costs: Iterable[PrivacyCost], *, neighbors: Neighbors) -> PrivacyCost:

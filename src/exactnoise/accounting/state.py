@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from exactnoise.accounting.amount import from_text, text
 from exactnoise.accounting.cost import PrivacyCost
 from exactnoise.accounting.terms import Terms
 
-__all__ = ["FORMAT", "Entry", "read", "written"]
+__all__ = ["FORMAT", "Entry", "read", "read_entry", "read_terms", "written"]
 
 #: The version of the layout, in every state.
 FORMAT = "exactnoise-budget/1"
@@ -49,20 +50,34 @@ def written(terms: Terms, entries: Iterable[Entry], spent: PrivacyCost) -> dict[
 
 def read(saved: Mapping[str, Any]) -> tuple[Terms, list[Entry], PrivacyCost]:
     """The terms, the entries and the sum of a state, or a ValueError that says what is wrong with it."""
+    terms = read_terms(saved)
+    with _damage_told():
+        return terms, [read_entry(entry) for entry in saved["history"]], _cost(saved["spent"])
+
+
+def read_terms(saved: Mapping[str, Any]) -> Terms:
+    """The terms of a state, or a ValueError that says what is wrong with them."""
     if not isinstance(saved, Mapping) or saved.get("format") != FORMAT:
         found = saved.get("format") if isinstance(saved, Mapping) else saved
         raise ValueError(
             f"this is no state of a budget that this version can read: format must be {FORMAT!r}, got {found!r}"
         )
+    with _damage_told():
+        promised, counted = _cost(saved["guarantee"]), _cost(saved["cap"])
+        return Terms.restored(saved["neighbors"], saved["unit"], saved["method"], promised, counted)
+
+
+def read_entry(saved: Mapping[str, Any]) -> Entry:
+    """One spend of a state, or a ValueError that says what is wrong with it."""
+    with _damage_told():
+        cost, charged = _cost(saved["cost"]), _cost(saved["charged"])
+        return Entry(_text(saved["label"]), cost, _text(saved["mechanism"]), charged)
+
+
+@contextlib.contextmanager
+def _damage_told() -> Iterator[None]:
     try:
-        promised = _cost(saved["guarantee"])
-        counted = _cost(saved["cap"])
-        entries = [
-            Entry(_text(entry["label"]), _cost(entry["cost"]), _text(entry["mechanism"]), _cost(entry["charged"]))
-            for entry in saved["history"]
-        ]
-        terms = Terms.restored(saved["neighbors"], saved["unit"], saved["method"], promised, counted)
-        return terms, entries, _cost(saved["spent"])
+        yield
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the state of the budget is damaged: {type(error).__name__} {error}") from None
 

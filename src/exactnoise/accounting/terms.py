@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -128,6 +129,23 @@ class Terms:
         if not any(price):
             raise ValueError(f"a spend must cost something, got {cost!r}")
         return price
+
+    def paid(self, cost: PrivacyCost, charged: PrivacyCost) -> tuple[Fraction, ...]:
+        """What was charged once for a cost, or a ValueError: more may have been than it is known to be today."""
+        try:
+            price, paid = self.price(cost), self.price(charged)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a saved spend has no price in this budget: {error}") from None
+        if any(map(operator.lt, paid, price)):
+            raise ValueError("a saved spend is charged below its cost")
+        return paid
+
+    def added(self, sums: tuple[Fraction, ...], paid: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        """What is spent after one spend more, or a ValueError where that is above the cap."""
+        after = tuple(map(operator.add, sums, paid))
+        if any(map(operator.gt, after, self.cap)):
+            raise ValueError("a saved spend exceeds the budget")
+        return after
 
 
 def _stable(cap: Fraction) -> Fraction:

@@ -28,6 +28,7 @@ from exactnoise.errors import (
     IdConflict,
     JobError,
     LedgerDamaged,
+    LedgerNote,
     MissingExtra,
     SchemaError,
     SnapshotDamaged,
@@ -85,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ExitCode.IO
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explain(error)
+        message = "; ".join([message, *(n for n in getattr(error, "__notes__", ()) if isinstance(n, LedgerNote))])
     if "--json" in arguments:
         with contextlib.suppress(OSError):
             say(json.dumps({"error": message, "exit_code": int(code)}))

@@ -70,7 +70,7 @@ class LedgerBudget:
     @property
     def history(self) -> tuple[Spend, ...]:
         """Everything that counts, oldest first; the labels are the releases' ids."""
-        return self._filter().history
+        return self.ledger._history(self.name)
 
     def check(self, cost: PrivacyCost) -> None:
         """Refuse what could not be published now, and change nothing.
@@ -80,13 +80,15 @@ class LedgerBudget:
         BudgetExceeded, TypeError, ValueError
             As `PrivacyBudget.spend`. Another process may spend what remains before it can be spent here.
         """
-        self._filter().check(cost)
+        self.ledger._check(self.name, cost)
 
     def _filter(self) -> PrivacyBudget:
         """The same budget in memory, as it is now."""
         return self.ledger._filter(self.name)
 
-    def _reserve(self, id: str, digest: str, cost: PrivacyCost, description: dict[str, Any]) -> Reservation:  # noqa: A002
+    def _reserve(
+        self, id: str, digest: str, cost: PrivacyCost, description: dict[str, Any], *, path: str | None = None  # noqa: A002
+    ) -> Reservation:  # fmt: skip
         """Charge for a release that is to be made; what was reserved, or committed, before costs nothing again.
 
         Raises
@@ -96,7 +98,7 @@ class LedgerBudget:
         IdConflict
             The id is one of another query, was charged without a release, or a process is at work on it.
         """
-        return self.ledger._reserve(self.name, id, digest, cost, description)
+        return self.ledger._reserve(self.name, id, digest, cost, description, path)
 
     def _commit(self, reservation: Reservation, path: str, sha256: str, **more: Any) -> None:
         """Record the released file, after which it is never made again.

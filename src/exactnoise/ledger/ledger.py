@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend
 from exactnoise.accounting.amount import Number
-from exactnoise.accounting.cost import Neighbors
+from exactnoise.accounting.cost import Neighbors, in_words
 from exactnoise.accounting.terms import Method
 from exactnoise.errors import IdConflict, LedgerDamaged
 from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
-from exactnoise.ledger.store import Entry, Rows, checked_text, open_or_create, transaction
+from exactnoise.ledger.store import Entry, Line, Rows, checked_text, open_or_create, transaction
 
 __all__ = ["Ledger"]
 
@@ -52,6 +52,10 @@ class Ledger:
     cannot be changed unnoticed: each use checks the entries that it has not checked yet, and replays them through
     `PrivacyBudget`, which is the filter in memory as well. Who can write to the file can write a whole new one: keep
     the digest that `verify` returns elsewhere, to find that out.
+
+    *Guarantee.* That of `PrivacyBudget`, by the same filters (Rogers, Roth, Ullman & Vadhan 2016, arXiv 1605.08294;
+    Feldman & Zrnic 2021, arXiv 2008.11193), for everything that all processes publish. What is reserved counts before
+    it is drawn.
 
     *Processes, threads, forks.* Any number may use one file at a time. A transaction that writes has the file to
     itself, and is on the disk (SQLite's ``synchronous=EXTRA``) when it returns. The file must be on a local disk:
@@ -93,7 +97,7 @@ class Ledger:
         neighbors: Neighbors | None = None,
         unit: str | None = None,
     ) -> LedgerBudget:
-        """Create a budget, or return the one that was created with the same terms.
+        """Create a budget, or return the one that was created with the same terms, though its cap was raised since.
 
         Parameters
         ----------
@@ -113,7 +117,7 @@ class Ledger:
             account = self._book.accounts.get(name)
             if account is None:
                 write("budget", name, None, None, {"terms": terms})
-            elif account.terms != terms:
+            elif terms not in (account.created, account.terms):
                 raise ValueError(
                     f"the ledger has a budget {name!r} with other terms: {account.filter()!r}; its cap is raised with "
                     "raise_cap, and nothing else about it can be changed"
@@ -159,19 +163,30 @@ class Ledger:
             old = self._account(name).filter()
             method = old.method if delta is not None else None
             if (delta is None) != (not old.guarantee.delta) or (rho is None) != (old.guarantee.rho is None):
-                raise TypeError(f"the budget {name!r} is one of {old.guarantee!r}: say the new one in the same terms")
+                raise TypeError(
+                    f"the budget {name!r} is one of {in_words(old.guarantee)}: say the new one in the same terms"
+                )
             new = PrivacyBudget(
                 neighbors=old.neighbors, unit=old.unit, epsilon=epsilon, delta=delta, rho=rho, method=method
             )
             if not _above(new.guarantee, old.guarantee) or not _above(new.total, old.total):
-                raise ValueError(f"a cap is only raised: {new.guarantee!r} is not above {old.guarantee!r}")
+                raise ValueError(
+                    f"a cap is only raised: {in_words(new.guarantee)} is not above {in_words(old.guarantee)}"
+                )
             write("cap", name, None, None, {"terms": terms_of(new), "reason": reason})
         return LedgerBudget(self, name)
 
     def pending(self) -> tuple[Reservation, ...]:
         """Return what is reserved and neither committed, charged nor voided yet, oldest first."""
         with self._reading():
-            return self._pending()
+            return self._book.reservations(pending=True)
+
+    def reservations(self, name: str | None = None) -> tuple[Reservation, ...]:
+        """Return what became of every id, or of those of one budget, oldest first; of its attempts the last."""
+        with self._reading():
+            if name is not None:
+                self._account(name)
+            return self._book.reservations(name)
 
     def recover(
         self, policy: Policy = "charge", *, ids: Iterable[str] | None = None, reason: str | None = None
@@ -207,12 +222,12 @@ class Ledger:
             for reservation in chosen:
                 write(_KINDS[policy], reservation.budget, reservation.id, reservation.attempt, details)
         with self._reading():
-            return tuple(self._book.reservations[reservation.id] for reservation in chosen)
+            return tuple(filter(None, (self._book.reservation(reservation.id) for reservation in chosen)))
 
     def reservation(self, id: str) -> Reservation | None:  # noqa: A002 - the word for it
         """Return what became of an id, or None where it was never reserved."""
         with self._reading():
-            return self._book.reservations.get(id)
+            return self._book.reservation(id)
 
     def history(self, name: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one budget, oldest first."""
@@ -220,7 +235,7 @@ class Ledger:
             self._catch_up(rows)
             if name is not None:
                 self._account(name)
-            return tuple(entry for entry in rows.since(0, "") if name in (None, entry.budget))
+            return tuple(line.entry for line in rows.since(0, "") if name in (None, line.budget))
 
     def verify(self, known: str | None = None) -> str:
         """Check the file, every entry's digest, and that what was spent fitted the caps at every moment.
@@ -244,9 +259,9 @@ class Ledger:
         with transaction(self.path, write=False) as rows:
             rows.check_pages()
             book, met = Book(), known is None
-            for entry in rows.since(0, ""):
-                book.read(entry)
-                met = met or entry.digest == known
+            for line in rows.since(0, ""):
+                book.read(line)
+                met = met or line.digest == known
             last = self._checked(book)
         if not met:
             raise LedgerDamaged(f"{self.path}: the entry of the digest given is not in the ledger any more")
@@ -266,13 +281,21 @@ class Ledger:
         with self._reading():
             return self._account(name).filter()
 
+    def _check(self, name: str, cost: PrivacyCost) -> None:
+        with self._reading():
+            self._account(name).check(cost)
+
+    def _history(self, name: str) -> tuple[Spend, ...]:
+        with self._reading():
+            return self._account(name).history
+
     def _reserve(
-        self, name: str, id: str, query: str, cost: PrivacyCost, description: dict[str, Any]  # noqa: A002
+        self, name: str, id: str, query: str, cost: PrivacyCost, description: dict[str, Any], path: str | None  # noqa: A002
     ) -> Reservation:  # fmt: skip
         holder = Holder.current()
         try:
             with self._writing() as write:
-                before = self._book.reservations.get(id)
+                before = self._book.reservation(id)
                 if before is not None and before.state != "voided":
                     if before.query != query or before.budget != name:
                         raise IdConflict(_another_query(before))
@@ -280,14 +303,20 @@ class Ledger:
                         holder.done()
                         return before
                     _refuse_if_taken(before)
-                    write("held", name, id, before.attempt, {"holder": holder.written()})
+                    write("held", name, id, before.attempt, {"holder": holder.written(), "path": path})
                 else:
                     spend = self._account(name).spend(cost, id)
-                    details = {"query": query, "spend": spend, "description": description, "holder": holder.written()}
+                    details = {
+                        "query": query,
+                        "spend": spend,
+                        "description": description,
+                        "holder": holder.written(),
+                        "path": path,
+                    }
                     write("reserved", name, id, before.attempt + 1 if before else 1, details)
             with self._reading():
-                ours = self._book.reservations[id]
-            if ours.holder != holder:
+                ours = self._book.reservation(id)
+            if ours is None or ours.holder != holder:
                 raise IdConflict(f"the reservation of {id!r} was taken from this process by a recovery")
             return ours
         except BaseException:
@@ -296,18 +325,16 @@ class Ledger:
 
     def _end(self, reservation: Reservation, kind: str, details: dict[str, Any]) -> None:
         """Write what became of a reservation, unless it has been taken from its holder."""
-        try:
-            with self._writing() as write:
-                now = self._book.reservations.get(reservation.id)
-                if now is None or now.state != "reserved" or now.turn != reservation.turn:
-                    raise IdConflict(
-                        f"the reservation of {reservation.id!r} was taken from this process by a recovery: what it "
-                        "made is thrown away"
-                    )
-                write(kind, reservation.budget, reservation.id, reservation.attempt, details)
-        finally:
-            if reservation.holder is not None:
-                reservation.holder.done()
+        with self._writing() as write:
+            now = self._book.reservation(reservation.id)
+            if now is None or now.state != "reserved" or now.turn != reservation.turn:
+                raise IdConflict(
+                    f"the reservation of {reservation.id!r} was taken from this process by a recovery: what it made "
+                    "is thrown away"
+                )
+            write(kind, reservation.budget, reservation.id, reservation.attempt, details)
+        if reservation.holder is not None:
+            reservation.holder.done()
 
     # Reading and writing
 
@@ -338,10 +365,10 @@ class Ledger:
             raise LedgerDamaged(self._damage)
         book, last = self._book, self._book.last
         try:
-            for entry in rows.since(last.sequence, last.digest) if last else rows.since(0, ""):
-                book.read(entry)
-                if entry.sequence == 1:
-                    self._first = entry.details
+            for line in rows.since(last.sequence, last.digest) if last else rows.since(0, ""):
+                book.read(line)
+                if line.sequence == 1:
+                    self._first = line.details
             self._checked(book)
         except LedgerDamaged as error:
             self._damage = str(error)  # also when it is used again: then less is known that it could be compared with
@@ -350,14 +377,9 @@ class Ledger:
             self._book = Book()  # half an entry may have been taken in
             raise
 
-    def _checked(self, book: Book) -> Entry:
+    def _checked(self, book: Book) -> Line:
         if book.last is None:
             raise LedgerDamaged(f"{self.path} has no entry, which no ledger lacks")
-        try:
-            for account in book.accounts.values():
-                account.filter()
-        except ValueError as error:
-            raise LedgerDamaged(f"{self.path}: what was spent does not fit the caps: {error}") from None
         return book.last
 
     def _account(self, name: str) -> Account:
@@ -367,12 +389,8 @@ class Ledger:
             raise ValueError(f"the ledger {self.path} has no budget {name!r}; it has {names}")
         return account
 
-    def _pending(self) -> tuple[Reservation, ...]:
-        found = (r for r in self._book.reservations.values() if r.state == "reserved")
-        return tuple(sorted(found, key=lambda r: r.entry))
-
     def _to_recover(self, named: list[str] | None) -> list[Reservation]:
-        pending = {reservation.id: reservation for reservation in self._pending()}
+        pending = {reservation.id: reservation for reservation in self._book.reservations(pending=True)}
         if named is None:
             return [r for r in pending.values() if r.holder is None or r.holder.alive() is False]
         for name in named:
@@ -403,6 +421,12 @@ def _another_query(before: Reservation) -> str:
 
 
 def _refuse_if_taken(before: Reservation) -> None:
+    if before.state == "charged" and "policy" in before.outcome:
+        why = before.outcome["reason"]
+        raise IdConflict(
+            f"the id {before.id!r} was closed by hand without having been published{f' ({why})' if why else ''}: it "
+            "stays charged; take another id"
+        )
     if before.state == "charged":
         raise IdConflict(
             f"the id {before.id!r} is charged without having been published ({before.outcome.get('reason')}): what was "
@@ -414,5 +438,6 @@ def _refuse_if_taken(before: Reservation) -> None:
     if alive is None:
         raise IdConflict(
             f"{before.holder}, whose end cannot be seen from here, has reserved {before.id!r}; if it is gone, recover "
-            "the id with the policy 'resume', and then run this again"
+            f"the id with the policy 'resume' (exactnoise ledger recover --policy resume --id {before.id}), and run "
+            "this again"
         )

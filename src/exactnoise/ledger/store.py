@@ -13,6 +13,7 @@ import os
 import sqlite3
 import tempfile
 import threading
+import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
 from exactnoise.ledger.disk import folder_to_disk, network_file_system
 
-__all__ = ["Entry", "Rows", "canonical", "checked_text", "open_or_create", "transaction"]
+__all__ = ["Entry", "Line", "Rows", "canonical", "checked_text", "open_or_create", "transaction"]
 
 _APPLICATION = 0x456E4C31
 _VERSION = 1
@@ -50,6 +51,10 @@ _SCHEMA = (
 _COLUMNS = "sequence, kind, budget, id, attempt, details, digest"
 
 _DAMAGES = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR", "SQLITE_MISMATCH")
+
+_DECODER = json.JSONDecoder()
+_TEXT, _NUMBER = (str, type(None)), (int, type(None))
+_json_text = json.encoder.encode_basestring_ascii
 
 _transactions = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -89,6 +94,31 @@ class Entry(NamedTuple):
     digest: str
 
 
+class Line(NamedTuple):
+    """An entry as the file holds it: `Entry`, but that its details are JSON that is read when it is asked for."""
+
+    sequence: int
+    kind: str
+    budget: str | None
+    id: str | None
+    attempt: int | None
+    written: str
+    digest: str
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The details; a ValueError where they are none, which nothing that `Rows` appends can cause."""
+        details, end = _DECODER.raw_decode(self.written)
+        if end != len(self.written) or not isinstance(details, dict):
+            raise ValueError
+        return details
+
+    @property
+    def entry(self) -> Entry:
+        """The same with its details."""
+        return Entry(*self[:5], self.details, self.digest)
+
+
 class Rows:
     """The entries of an open file, within a transaction."""
 
@@ -96,8 +126,8 @@ class Rows:
         self._connection = connection
         self._path = path
 
-    def since(self, sequence: int, digest: str) -> Iterator[Entry]:
-        """Entries after the one of this number and digest, each checked against the one before.
+    def since(self, sequence: int, digest: str) -> Iterator[Line]:
+        """Lines after the one of this number and digest, each checked against the one before.
 
         Raises
         ------
@@ -110,25 +140,22 @@ class Rows:
             known = next(rows, None)
             if known is None or known[0] != sequence or known[-1] != digest:
                 raise LedgerDamaged(f"{self._path}: entry {sequence} is gone or changed since it was read")
-        for number, kind, budget, name, attempt, details, own in rows:
+        for line in map(Line._make, rows):
             sequence += 1
-            facts = (number, kind, budget, name, attempt)
-            if number != sequence or not _as_written(facts, details) or own != _sealed(digest, facts, details):
+            if line.sequence != sequence or not _as_written(line) or line.digest != _seal_of(digest, line):
                 raise LedgerDamaged(f"{self._path}: entry {sequence} is not what was written: the ledger was changed")
-            digest = own
-            yield Entry(number, kind, budget, name, attempt, json.loads(details), digest)
+            digest = line.digest
+            yield line
 
-    def append(self, after: Entry | None, kind: str, budget: str | None, name: str | None, attempt: int | None,
-               details: Mapping[str, Any]) -> Entry:  # fmt: skip
+    def append(self, after: Line | None, kind: str, budget: str | None, name: str | None, attempt: int | None,
+               details: Mapping[str, Any]) -> Line:  # fmt: skip
         """Add an entry after the last one; its time is added to `details`."""
         sequence, digest = (after.sequence, after.digest) if after else (0, "")
-        timed = {**details, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-        facts = (sequence + 1, kind, budget, name, attempt)
-        written = canonical(timed)
-        entry = Entry(*facts, timed, _sealed(digest, facts, written))
-        self._connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                                 (*facts, written, entry.digest))  # fmt: skip
-        return entry
+        written = canonical({**details, "time": datetime.now(UTC).isoformat(timespec="seconds")})
+        line = Line(sequence + 1, kind, budget, name, attempt, written, "")
+        line = line._replace(digest=_seal_of(digest, line))
+        self._connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", line)
+        return line
 
     def check_pages(self) -> None:
         """Raise a LedgerDamaged where SQLite finds the file's pages or indexes damaged."""
@@ -148,6 +175,8 @@ def checked_text(value: Any, name: str) -> str:
         raise TypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}")
     if not value.strip():
         raise ValueError(f"{name} must not be empty")
+    if any(unicodedata.category(character) == "Cc" for character in value):
+        raise ValueError(f"{name} must not have line breaks or other control characters, got {value!r}")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -155,12 +184,26 @@ def checked_text(value: Any, name: str) -> str:
     return value
 
 
-def _as_written(facts: tuple[Any, ...], details: Any) -> bool:
-    return isinstance(details, str) and all(isinstance(fact, (int, str, type(None))) for fact in facts)
+def _as_written(line: Line) -> bool:
+    number, kind, budget, name, attempt, written, _ = line
+    return (
+        type(number) is int
+        and type(kind) is type(written) is str
+        and type(budget) in _TEXT
+        and type(name) in _TEXT
+        and type(attempt) in _NUMBER
+    )
 
 
-def _sealed(before: str, facts: tuple[Any, ...], details: str) -> str:
-    return hashlib.sha256(f"{before}\n{canonical(facts)}\n{details}".encode()).hexdigest()
+def _seal_of(before: str, line: Line) -> str:
+    """The digest of the one before, of the first five columns as `canonical` writes a list of them, and of the rest."""
+    number, kind, budget, name, attempt, written, _ = line
+    facts = f"[{number},{_json(kind)},{_json(budget)},{_json(name)},{'null' if attempt is None else attempt}]"
+    return hashlib.sha256(f"{before}\n{facts}\n{written}".encode()).hexdigest()
+
+
+def _json(text: str | None) -> str:
+    return "null" if text is None else _json_text(text)
 
 
 def open_or_create(path: Path, first: Mapping[str, Any]) -> None:
@@ -225,6 +268,14 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != _VERSION:
         raise LedgerDamaged(f"{path} is a ledger of version {version}; this package reads version {_VERSION}")
+    asked = ("journal_mode", "page_count", "page_size")
+    mode, pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in asked)
+    if mode != "wal" and path.stat().st_size < pages * size:  # whoever changed the mode has pages in another file
+        raise LedgerDamaged(f"{path} is damaged: its end is cut off")
+    # A trigger more or an index less, and what is written would not be what is read.
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' AND sql IS NOT NULL")
+    if sorted(sql for (sql,) in found) != sorted(_SCHEMA):
+        raise LedgerDamaged(f"{path} is damaged: its tables, indexes and triggers are not those of a ledger")
 
 
 def _create(path: Path, first: Mapping[str, Any]) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from pathlib import Path
 
 from exactnoise.ledger.disk import folder_to_disk
 
 __all__ = ["folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
+
+_asking = threading.Lock()
 
 
 def make_private(path: Path) -> None:
@@ -27,15 +30,18 @@ def to_disk(path: Path) -> None:
 
 def give_usual_permissions(*paths: Path) -> None:
     """Those of any new file: what was private while it was unfinished is made to be handed on."""
-    umask = os.umask(0o077)
-    os.umask(umask)
+    with _asking:  # the system tells it only by changing it
+        umask = os.umask(0o077)
+        os.umask(umask)
     for path in paths:
         path.chmod(0o666 & ~umask)
 
 
 def sha256_of(path: Path) -> str | None:
-    """The digest of a file's bytes; None where there is no file."""
+    """The digest of a file's bytes; None where there is no regular file, from a pipe for one, which would never end."""
     try:
+        if not path.is_file():
+            return None
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, NotADirectoryError):

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number
-from exactnoise.errors import ExactNoiseError, IdConflict
+from exactnoise.accounting.cost import in_words
+from exactnoise.errors import BudgetExceeded, ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
 from exactnoise.publish.durable import sha256_of
 from exactnoise.publish.files import Format, Writer, format_named, open_writer
-from exactnoise.publish.metadata import FORMAT, amounts, statistics_of, versions
+from exactnoise.publish.metadata import FORMAT, amounts, metadata_path, statistics_of, versions
 from exactnoise.publish.snapshot import Snapshot
-from exactnoise.publish.staging import Digests, Staging
+from exactnoise.publish.staging import Digests, Staging, remove_leftovers
 
 __all__ = ["publish"]
 
@@ -94,10 +96,17 @@ def publish(
     two things: a reservation, which the same call takes up at no new charge to make the table anew; or a committed
     release, which the same call puts in place as it is.
 
-    *Failures.* What fails before `make` is called is not charged. If `make` raises and has spent nothing, or writing
-    fails (a full disk), or the process is interrupted, the reservation stays charged, and the same call takes it up.
-    If `make` raises after it has spent, what it drew may have been seen: the reservation stays charged for good, and
-    publishing is another release, under another id.
+    *Failures.* Nothing is drawn again, at no new charge, that anybody may have seen. What fails before `make` is called
+    is not charged. Once the purse has been spent from, whatever fails in `make`, in its batches, in their shape or
+    values, or in ``metadata()``, and every interrupt, closes the reservation: it stays charged for good, and
+    publishing is another release, under another id. Two failures leave it open, so that the same call takes it up at
+    no new charge and draws anew: one before anything was spent from the purse, and an OSError of writing the files (a
+    full disk), for their content is private until it is committed and has been removed. So does a process that dies
+    on the spot. Nothing can be released from the purse any more after a failure. Each exception has a note
+    (`LedgerNote`) that says which of these it was.
+
+    *What `make` must not do.* Show what it drew before it returns it, or draw without its purse: `publish` cannot see
+    it.
     """
     if not isinstance(budget, LedgerBudget):
         raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")
@@ -107,15 +116,19 @@ def publish(
     cost = PrivacyCost(epsilon=epsilon, delta=0 if delta is None else delta, rho=rho)
     purse = PrivacyBudget(**terms, epsilon=epsilon, delta=delta, rho=rho, method=None if delta is None else "basic")
     public = {"data_version": checked_text(data_version, "data_version"), "query": query}
-    reservation = budget._reserve(checked_text(id, "id"), _digest({**terms, **public, **amounts(cost)}), cost, public)
+    digest = _digest({**terms, **public, **amounts(cost)})
+    _refuse_names_of_the_ledger(target, budget.ledger.path)
+    reservation = budget._reserve(checked_text(id, "id"), digest, cost, public, path=str(target))
+    attempt = None
     try:
+        staging = Staging(target, budget.ledger.id, id, reservation.turn)
         if reservation.state == "committed":
-            return _finish(target, reservation)
-        attempt = _Attempt(budget, reservation, Staging(target, id, reservation.turn), purse)
+            return _finish(staging, reservation)
+        attempt = _Attempt(budget, reservation, staging, purse)
         said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
         return attempt.publish(make, format or format_named(target) or "csv", *said)
     finally:
-        if reservation.holder is not None:
+        if reservation.holder is not None and not (attempt and attempt.untold):
             reservation.holder.done()
 
 
@@ -127,10 +140,16 @@ def _digest(query: dict[str, Any]) -> str:
         raise TypeError(f"query must be of JSON's types, without NaN and infinities: {error}") from None
 
 
-def _finish(target: Path, committed: Reservation) -> Snapshot:
+def _refuse_names_of_the_ledger(target: Path, ledger: Path) -> None:
+    """SQLite deletes what it finds under these names, or takes it for its own."""
+    target, ledger = (path.parent.resolve() / path.name for path in (target, ledger))
+    if target in [ledger.with_name(ledger.name + ending) for ending in ("", "-journal", "-wal", "-shm")]:
+        raise FileExistsError(errno.EEXIST, "is a name of the ledger's own files: take another", str(target))
+
+
+def _finish(staging: Staging, committed: Reservation) -> Snapshot:
     """Put what was committed in place, which it may be already."""
-    outcome = committed.outcome
-    staging = Staging(target, committed.id, committed.turn)
+    outcome, target = committed.outcome, staging.target
     digests = Digests(outcome["sha256"], outcome["metadata_sha256"])
     if str(target) == outcome["path"]:
         staging.put_in_place(digests)
@@ -138,53 +157,40 @@ def _finish(target: Path, committed: Reservation) -> Snapshot:
         raise IdConflict(
             f"the id {committed.id!r} was published as {outcome['path']}: it is not made again for {target}"
         )
+    elif sha256_of(metadata_path(target)) != digests.metadata:
+        raise SnapshotDamaged(f"{metadata_path(target)} is not what was committed with the table that was moved here")
     return Snapshot.open(target)
 
 
-def _write(writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
-    """Write all batches; returns the names of the columns and the number of rows."""
-    names: list[str] | None = None
-    rows = 0
-    try:
-        for batch in batches:
-            lengths = {len(column) for column in batch.values()}
-            if len(lengths) != 1 or not all(isinstance(name, str) for name in batch):
-                raise ValueError("make must return columns of one length, with text for names, and at least one")
-            if names is None:
-                names = list(batch)
-            elif names != list(batch):
-                raise ValueError("make must return the same columns in every batch")
-            writer.write(batch)
-            rows += lengths.pop()
-    except BaseException:
-        with contextlib.suppress(Exception):
-            writer.close()
-        raise
-    writer.close()
-    if names is None:
-        raise ValueError("make returned no batch, so that the columns are not known: return one of no rows")
-    return names, rows
-
-
 class _Attempt:
-    """One turn at a reservation, and what becomes of it if something fails."""
+    """One turn at a reservation, and what becomes of it if something fails.
+
+    Attributes
+    ----------
+    untold : bool
+        It is to be charged for good, and the ledger could not be told: nobody must take it up.
+    """
 
     def __init__(self, budget: LedgerBudget, reservation: Reservation, staging: Staging, purse: PrivacyBudget) -> None:
-        self._made: Any = None
         self._budget = budget
         self._reservation = reservation
         self._staging = staging
         self._purse = purse
-        self._make_failed = False
+        self._made: Any = None
+        self._unwritten: OSError | None = None
+        self.untold = False
 
     def publish(self, make: Make, form: Format, name: Mapping[str, Any], price: Mapping[str, Any]) -> Snapshot:
         """Carry it out; `name` and `price` are what the metadata says before and after the table."""
         staging = self._staging
         with self._before_the_data():
+            for path in self._reservation.paths:  # earlier turns may have been for other names
+                with contextlib.suppress(OSError):
+                    remove_leftovers(Path(path), self._budget.ledger.id, self._reservation.id)
             staging.create()
             writer = open_writer(staging.table, form)
         with self._with_the_data():
-            columns, rows = _write(writer, self._batches(make))
+            columns, rows = self._write(writer, self._batches(make))
             if not self._purse.history:
                 raise ValueError(
                     "make returned a table without spending from its budget: exact numbers are not published"
@@ -205,10 +211,12 @@ class _Attempt:
                 },
                 "versions": versions(),
             }
-            digests = staging.seal(document)
-            staging.refuse_foreign()
+            with self._writing():
+                digests = staging.seal(document)
+                staging.refuse_foreign()
         self._commit(digests)
-        staging.put_in_place(digests, sealed=True)
+        with _noted(f"the release is committed under the id {self._reservation.id!r}: the same again puts it in place"):
+            staging.put_in_place(digests, sealed=True)
         return Snapshot.open(staging.target)
 
     @contextlib.contextmanager
@@ -218,39 +226,79 @@ class _Attempt:
             yield
         except BaseException as error:
             first = self._reservation.turn == self._reservation.entry
-            self._give_up(self._budget._void if first else self._budget._release, error)
+            self._give_up("void" if first else "release", error)
             raise
 
     @contextlib.contextmanager
     def _with_the_data(self) -> Iterator[None]:
-        """A failure in here stays charged; for good if it came from `make` and something had been drawn."""
+        """A failure in here stays charged: for good if anything was drawn, and it was not only not written."""
         try:
             yield
         except BaseException as error:
-            seen = self._make_failed and self._purse.history
-            self._give_up(self._budget._charge if seen else self._budget._release, error)
-            if isinstance(error, OSError) and error.filename is None and not self._make_failed:
-                error.filename = str(self._staging.target)  # a full disk does not say which file it was about
+            if self._is_fork():
+                raise
+            drawn = self._close_purse()
+            self._give_up("charge" if drawn and error is not self._unwritten else "release", error)
             raise
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """An OSError in here is about the files: no part of the table was seen, whatever had been drawn."""
+        try:
+            yield
+        except OSError as error:
+            self._unwritten = error
+            if error.strerror is not None and error.filename in (None, str(self._staging.table)):
+                error.filename = str(self._staging.target)  # the name that the user knows
+            raise
+
+    def _is_fork(self) -> bool:
+        """Whether `make` forked, and this is the other process: the reservation and the files are not its."""
+        holder = self._reservation.holder
+        return holder is not None and holder.pid != os.getpid()
+
+    def _close_purse(self) -> bool:
+        """Let nothing more be released from the purse, wherever `make` may have left it; returns whether it was."""
+        with contextlib.suppress(BudgetExceeded):  # nothing is left
+            self._purse.split(1)
+            return len(self._purse.history) > 1
+        return True
+
+    def _write(self, writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
+        """Write all batches; returns the names of the columns and the number of rows."""
+        names: list[str] | None = None
+        rows = 0
+        try:
+            for batch in batches:
+                lengths = {len(column) for column in batch.values()}
+                if len(lengths) != 1 or not all(isinstance(name, str) for name in batch):
+                    raise ValueError("make must return columns of one length, with text for names, and at least one")
+                if names is None:
+                    names = list(batch)
+                elif names != list(batch):
+                    raise ValueError("make must return the same columns in every batch")
+                with self._writing():
+                    writer.write(batch)
+                rows += lengths.pop()
+        except BaseException:
+            if not self._is_fork():
+                with contextlib.suppress(Exception):
+                    writer.close()
+            raise
+        with self._writing():
+            writer.close()
+        if names is None:
+            raise ValueError("make returned no batch, so that the columns are not known: return one of no rows")
+        return names, rows
 
     def _batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
         """What `make` returns, as mappings."""
-        try:
-            self._made = make(self._purse)
-            whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
-            batches = iter((self._made,) if whole else self._made)
-        except Exception:
-            self._make_failed = True
-            raise
-        while True:
-            try:
-                batch = next(batches)
-                columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
-            except StopIteration:
-                return
-            except Exception:
-                self._make_failed = True
-                raise
+        self._made = make(self._purse)
+        whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
+        for batch in (self._made,) if whole else self._made:
+            columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
+            if self._is_fork():
+                raise RuntimeError("make came back in a process that it forked; only the one that called it publishes")
             if not isinstance(columns, Mapping):
                 raise TypeError(
                     "make must return a mapping of names to columns, something whose columns() is one, or an iterable "
@@ -261,18 +309,52 @@ class _Attempt:
     def _commit(self, digests: Digests) -> None:
         """Commit the digests. What waits is removed only if it is certain that they are not committed."""
         try:
-            self._budget._commit(
-                self._reservation,
-                path=str(self._staging.target),
-                sha256=digests.table,
-                metadata_sha256=digests.metadata,
-            )
+            with _noted(
+                f"whether {self._reservation.id!r} is committed is not known: the same again finds out at no charge"
+            ):
+                self._budget._commit(
+                    self._reservation,
+                    path=str(self._staging.target),
+                    sha256=digests.table,
+                    metadata_sha256=digests.metadata,
+                )
         except IdConflict:
             self._staging.discard()
             raise
 
-    def _give_up(self, end: Callable[[Reservation, str], None], error: BaseException) -> None:
+    def _give_up(self, end: Literal["void", "release", "charge"], error: BaseException) -> None:
+        """Write down what is left of the reservation, and tell it with the error."""
         self._staging.discard()
-        # If the ledger cannot be written to now, the reservation stays, and its holder is at work no more.
-        with contextlib.suppress(ExactNoiseError):
-            end(self._reservation, type(error).__name__)  # its words may quote data
+        price, name = in_words(self._purse.total), repr(self._reservation.id)
+        again = f"{price} stays reserved under the id {name}: the same again takes it up at no new charge"
+        note = {
+            "void": "nothing was charged",
+            "release": again,
+            "charge": (
+                f"{price} stays charged under the id {name}, for what was drawn may have been seen: drawing again is "
+                "another release, under another id"
+            ),
+        }[end]
+        write = {"void": self._budget._void, "release": self._budget._release, "charge": self._budget._charge}[end]
+        self.untold = end == "charge"
+        try:
+            write(self._reservation, type(error).__name__)  # its words may quote data
+            self.untold = False
+        except IdConflict:
+            note = f"the id {name} was taken from this process by a recovery"
+            self.untold = False
+        except ExactNoiseError:  # the ledger cannot be written to
+            note = note if self.untold else again
+        error.add_note(LedgerNote(note))
+
+
+@contextlib.contextmanager
+def _noted(note: str) -> Iterator[None]:
+    """What fails in here leaves the ledger in the state that the note tells."""
+    try:
+        yield
+    except IdConflict:
+        raise
+    except BaseException as error:
+        error.add_note(LedgerNote(note))
+        raise

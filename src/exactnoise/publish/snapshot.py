@@ -57,11 +57,13 @@ class Snapshot:
         """
         table = Path(path)
         table.stat()
+        if not table.is_file():
+            raise SnapshotDamaged(f"{table} is no file: it is no snapshot")
+        if not metadata_path(table).is_file():
+            raise SnapshotDamaged(f"{table} has no {metadata_path(table).name} beside it: it is no snapshot")
         try:
             metadata = json.loads(metadata_path(table).read_bytes())
-        except FileNotFoundError:
-            raise SnapshotDamaged(f"{table} has no {metadata_path(table).name} beside it: it is no snapshot") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             metadata = None
         if (
             not isinstance(metadata, dict)

@@ -7,15 +7,15 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exactnoise.errors import SnapshotDamaged, SnapshotLost
+from exactnoise.errors import LedgerDamaged, SnapshotDamaged, SnapshotLost
 from exactnoise.publish.durable import folder_to_disk, give_usual_permissions, make_private, sha256_of, to_disk
 from exactnoise.publish.metadata import metadata_path
 
-__all__ = ["Digests", "Staging"]
+__all__ = ["Digests", "Staging", "release_named_in", "remove_leftovers"]
 
 
 class Digests(NamedTuple):
@@ -32,14 +32,15 @@ class Staging:
     ----------
     target : Path
         The table's name in the end.
-    id : str
-        The release's.
+    ledger, id : str
+        The ledger's and the release's.
     turn : int
         Whose attempt it is: a later one has other names, so that nothing of an earlier one can get into it.
     """
 
-    def __init__(self, target: Path, id: str, turn: int) -> None:  # noqa: A002 - the word for it
-        self._prefix = f".{target.name}.{hashlib.sha256(id.encode()).hexdigest()[:12]}."
+    def __init__(self, target: Path, ledger: str, id: str, turn: int) -> None:  # noqa: A002 - the word for it
+        self._names = {"ledger": ledger, "id": id}
+        self._prefix = _prefix(target, ledger, id)
         self._final = {"table": target, "metadata": metadata_path(target)}
         self._waiting = {
             "table": target.with_name(f"{self._prefix}{turn}.partial"),
@@ -60,17 +61,21 @@ class Staging:
         """Make both files, for their owner alone; what earlier attempts at the release left is removed unread."""
         self.refuse_foreign()
         try:
-            for path in self._leftovers():
-                path.unlink(missing_ok=True)
+            remove_leftovers(self.target, **self._names)
             for path in self._waiting.values():
                 make_private(path)
         except OSError as error:  # with the name that the user knows
             raise type(error)(error.errno, error.strerror, str(self.target)) from None
 
     def refuse_foreign(self) -> None:
-        """Raise a FileExistsError where a file is under one of the names."""
+        """Raise a FileExistsError where a file has one of the names, and a LedgerDamaged if it is this very release."""
         for path in self._final.values():
             if os.path.lexists(path):
+                if release_named_in(self._final["metadata"]) == self._names:
+                    raise LedgerDamaged(
+                        f"{self.target} is the release {self._names['id']!r} of this ledger, which has forgotten it: "
+                        "an older copy of the ledger was put in its place; restore the latest one, which has all spends"
+                    )
                 raise _foreign(path)
 
     def seal(self, document: Mapping[str, Any]) -> Digests:
@@ -114,11 +119,9 @@ class Staging:
             if os.path.lexists(waiting):
                 if not sealed and sha256_of(waiting) != digest:
                     raise SnapshotDamaged(f"{waiting} is not what was committed in the ledger")
-                if os.path.lexists(final) and sha256_of(final) != digest:
-                    raise _foreign(final)
                 with contextlib.suppress(FileNotFoundError):  # another process was faster
                     give_usual_permissions(waiting)
-                    os.replace(waiting, final)  # noqa: PTH105 - tests stop the process here
+                    _name(waiting, final, digest)
         folder_to_disk(self.table.parent)
         for role, final in self._final.items():
             if not os.path.lexists(final):
@@ -129,12 +132,43 @@ class Staging:
             if not sealed and sha256_of(final) != getattr(digests, role):
                 raise SnapshotDamaged(f"{final} is not what was released: its sha256 is not the one in the ledger")
 
-    def _leftovers(self) -> Iterator[Path]:
-        folder = self.table.parent
-        return (folder / name for name in os.listdir(folder) if self._is_ours(name))  # noqa: PTH208 - one scan
 
-    def _is_ours(self, name: str) -> bool:
-        return name.startswith(self._prefix) and name.endswith(".partial")
+def remove_leftovers(target: Path, ledger: str, id: str) -> None:  # noqa: A002 - the word for it
+    """Remove, unread, what unfinished attempts at a release left beside a target."""
+    prefix = _prefix(target, ledger, id)
+    for name in os.listdir(target.parent):  # noqa: PTH208 - one scan
+        if name.startswith(prefix) and name.endswith(".partial"):
+            (target.parent / name).unlink(missing_ok=True)
+
+
+def release_named_in(metadata: Path) -> dict[str, Any] | None:
+    """The ledger's and the release's names in a file of metadata; None where it is none of a ledger's release."""
+    try:
+        document = json.loads(metadata.read_bytes()) if metadata.is_file() else None
+        return {"ledger": document["ledger"]["id"], "id": document["id"]} if document else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _prefix(target: Path, ledger: str, id: str) -> str:  # noqa: A002 - the word for it
+    return f".{target.name}.{hashlib.sha256(f'{ledger} {id}'.encode()).hexdigest()[:12]}."
+
+
+def _name(waiting: Path, final: Path, digest: str) -> None:
+    """Rename, but never replace another file: not even one that appears at this moment."""
+    try:
+        os.link(waiting, final)
+    except FileNotFoundError:
+        raise
+    except FileExistsError:
+        if sha256_of(final) != digest:
+            raise _foreign(final) from None
+    except OSError:  # a file system without links
+        if os.path.lexists(final) and sha256_of(final) != digest:
+            raise _foreign(final) from None
+        os.replace(waiting, final)  # noqa: PTH105 - tests stop the process here
+        return
+    waiting.unlink(missing_ok=True)
 
 
 def _foreign(path: Path) -> FileExistsError:

@@ -73,7 +73,7 @@ def test_negative_numbers(run):
 
 
 def test_where_the_first_order_is_far_off(run):
-    few = ["utility", "--statistic=mean", "--bounds=0,60", "--rows=20", "--neighbors=add-remove", "--epsilon=0.5"]
+    few = ["utility", "--statistic=mean", "--bounds=0,60", "--rows=3", "--neighbors=add-remove", "--epsilon=0.5"]
     assert "believe them" in run(*few, "--trials=3000").out
     assert "believe them" not in run(*LAPLACE, "--epsilon=1").out
 

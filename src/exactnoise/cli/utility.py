@@ -249,11 +249,11 @@ def _answer(args: argparse.Namespace, rows: list[Row], target: Fraction | None) 
 
 
 def _is_far(row: Row) -> bool:
-    """Whether a closed form is more than five standard errors away from what was simulated."""
+    """Whether a closed form is more than seven standard errors away from what was simulated."""
     pairs = [(row.std, row.simulated_std), (row.mean_error, row.simulated_mean_error)]
     pairs += [] if row.for_any_scores else [(row.half_width, row.simulated_half_width)]
     return any(
-        closed is not None and found is not None and found.std_error and abs(found.value - closed) > 5 * found.std_error
+        closed is not None and found is not None and found.std_error and abs(found.value - closed) > 7 * found.std_error
         for closed, found in pairs
     )
 

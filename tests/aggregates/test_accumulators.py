@@ -92,6 +92,22 @@ def test_threads_may_add_to_one_accumulator():
     assert statistic.release(**EXACT).value.tolist() == [200_000] * 4
 
 
+def test_rows_that_come_after_the_release_are_refused(monkeypatch):
+    """Also those that were being counted when it was released: an exact total would be left behind."""
+    statistic = filled()
+    counted = aggregates.Sum._add
+
+    def released_meanwhile(self, chunk, start, stop):
+        tally = counted(self, chunk, start, stop)
+        self.release(**EXACT)
+        return tally
+
+    monkeypatch.setattr(aggregates.Sum, "_add", released_meanwhile)
+    with pytest.raises(ValueError, match="released"):
+        statistic.add([5.0])
+    assert statistic._tally is None
+
+
 def test_a_forked_process_can_add():
     statistic = filled()
     with aggregates.statistic._adding:  # as if another thread was adding when the process forks

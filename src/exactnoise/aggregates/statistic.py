@@ -25,7 +25,7 @@ from exactnoise.mechanisms._threads import for_each
 
 __all__ = ["Statistic", "release_once"]
 
-#: Held while totals are added up or released, for microseconds.
+#: Held while totals are added up, merged, or paid for: no row counts twice, and none comes after the release.
 _adding = threading.RLock()
 _RELEASED = "released: a second release of the same rows is a new one, of new cost, with a statistic of its own"
 
@@ -92,6 +92,7 @@ class Statistic(ABC):
     def _add_tally(self, tally: Tally) -> None:
         """In one step: threads may add to one statistic, and an interrupted call has added nothing."""
         with _adding:
+            self._check_open()
             self._tally = tally if self._tally is None else self._tally + tally
 
     def _add_rows(self, columns: tuple[Any, ...], names: tuple[str, ...], by: Any, workers: int) -> None:
@@ -156,13 +157,14 @@ class Statistic(ABC):
         Totals are exact integers, so that the order of rows, chunks and merges does not matter.
         """
         self._check_mergeable(other)
-        self._check_open()
-        other._check_open()
         if other is self:
             raise ValueError(f"a {type(self).__name__} cannot be merged with itself: its rows would count twice")
-        if other._tally is not None:
-            self._add_tally(other._tally)
-        other._close("merged into another, where its rows count now")
+        with _adding:
+            self._check_open()
+            other._check_open()
+            if other._tally is not None:
+                self._add_tally(other._tally)
+            other._close("merged into another, where its rows count now")
         return self
 
     def _check_open(self) -> None:

@@ -50,8 +50,6 @@ _SCHEMA = (
 )
 _COLUMNS = "sequence, kind, budget, id, attempt, details, digest"
 
-_DAMAGES = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_CONSTRAINT", "SQLITE_ERROR", "SQLITE_MISMATCH")
-
 _DECODER = json.JSONDecoder()
 _TEXT, _NUMBER = (str, type(None)), (int, type(None))
 _json_text = json.encoder.encode_basestring_ascii

@@ -67,6 +67,7 @@ def main() -> None:
         means = f"{true[2][i]:8.2f}{noisy.mean.value[i]:8.2f}   {low[i]:6.2f} to {high[i]:6.2f}"
         print(f"{key:<7}{counts}      {means}")
     print(f"\nThe noise of a count has the standard deviation {noisy.flights.std_error[0]:.1f}.")
+    print("A carrier with hardly a flight is published too: its mean is noise, as its interval says.")
     for spend in budget.history:
         print(f"spent: epsilon {float(spend.cost.epsilon):g} for {spend.label}")
 

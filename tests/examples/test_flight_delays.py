@@ -106,4 +106,4 @@ def test_what_it_prints(
     assert lines[0] == "1000 flights, epsilon 0.5 in all"
     assert [line.split()[0] for line in lines[4 : 4 + len(example.CARRIERS)]] == list(example.CARRIERS)
     assert lines[-1] == "spent: epsilon 0.3 for mean delay"
-    assert f"deviation {14.1}" in lines[-4]
+    assert f"deviation {14.1}" in lines[-5]

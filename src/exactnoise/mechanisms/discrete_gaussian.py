@@ -147,7 +147,9 @@ class DiscreteGaussian(AdditiveMechanism):
         if self.scale >= 8:
             return self.scale * self.scale
         weights = [(k, math.exp(-0.5 * (k / self.scale) ** 2)) for k in range(1, 2 + math.ceil(40 * self.scale))]
-        return 2 * sum(k * k * weight for k, weight in weights) / (1 + 2 * sum(weight for _, weight in weights))
+        second = math.fsum(k * k * weight for k, weight in weights)
+        # What the roundings may add is taken off: the variance is never above that of real noise.
+        return min(2 * second / (1 + 2 * math.fsum(weight for _, weight in weights)), self.scale * self.scale)
 
     @property
     def std(self) -> float:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,18 @@ from exactnoise.errors import BudgetExceeded, EntropyError, ExactNoiseError
 
 def shell(*arguments, **options):
     return subprocess.run([sys.executable, "-m", "exactnoise", *arguments], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("arguments", [["info"], ["info", "--nonsense"], ["noise", "missing.csv"]])
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler])
+def test_a_command_leaves_the_handler_of_sigterm_as_it_was(before, arguments, capsys):
+    """Left behind, Python's handler let workers forked by a pool outlive its SIGTERM, and the pool wait for ever."""
+    original = signal.signal(signal.SIGTERM, before)
+    try:
+        exactnoise.cli.main(arguments)
+        assert signal.getsignal(signal.SIGTERM) is before
+    finally:
+        signal.signal(signal.SIGTERM, original)
 
 
 @pytest.mark.parametrize("command", [[], ["noise"], ["demo"], ["info"]])

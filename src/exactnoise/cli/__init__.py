@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -76,11 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code, an `exactnoise.cli.errors.ExitCode`.
     """
     arguments = _with_values(sys.argv[1:] if argv is None else list(argv))
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     try:
-        args = _parser(arguments[0] if arguments else "").parse_args(arguments)
-        args.run(args)
+        with _tidied_up_on_sigterm():
+            args = _parser(arguments[0] if arguments else "").parse_args(arguments)
+            args.run(args)
         return ExitCode.DONE
     except BrokenPipeError:  # whoever read our output has seen enough
         return ExitCode.IO
@@ -92,6 +91,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             say(json.dumps({"error": message, "exit_code": int(code)}))
     complain(message)
     return code
+
+
+@contextlib.contextmanager
+def _tidied_up_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does, and afterwards what it did before.
+
+    A program that calls `main` has forked children to whom SIGTERM must stay deadly: Python's handler
+    runs between two instructions, so a child that the signal meets on its way into a wait never ends.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # a handler that is not Python's cannot be put back, and only the main thread may set one
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _with_values(arguments: list[str]) -> list[str]:

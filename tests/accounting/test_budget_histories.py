@@ -165,8 +165,9 @@ class Budgets(RuleBasedStateMachine):
             assert zcdp_epsilon(self.root.total.rho, "1e-6") <= self.root.guarantee.epsilon
 
 
+@pytest.mark.usefixtures("repetition")
 def test_histories():
-    run_state_machine_as_test(Budgets, settings=settings(deadline=None, max_examples=30, stateful_step_count=20))
+    run_state_machine_as_test(Budgets, settings=settings(deadline=None, max_examples=10, stateful_step_count=20))
 
 
 class Generous(PrivacyBudget):

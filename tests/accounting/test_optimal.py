@@ -154,8 +154,9 @@ def test_inverses(each, times, delta):
         assert each * (1 - Fraction(1, 10**11)) <= largest
 
 
+@pytest.mark.usefixtures("repetition")
 @given(st.lists(EPSILONS, min_size=1, max_size=4), EPSILONS, st.integers(1, 8), DELTAS, DELTAS)
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_monotone(epsilons, another, times, a, b):
     delta = min(a, b)
     epsilon = optimal_epsilon(epsilons, times=times, delta=delta)

@@ -8,7 +8,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
@@ -162,6 +162,8 @@ def test_sums_so_long_that_nobody_typed_them():
     assert cost.epsilon_at(1e-6) >= zcdp_epsilon("0.5", 1e-6)
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
     st.integers(1, 20),

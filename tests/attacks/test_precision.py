@@ -6,6 +6,8 @@ Haney, Desfontaines, Hartman, Shrestha and Hay, "Precision-based attacks and int
 
 from __future__ import annotations
 
+from functools import cache
+
 import gmpy2
 import numpy as np
 import oracle
@@ -72,6 +74,7 @@ def test_control_lattice_noise_through_a_double() -> None:
     assert all("B[" in event for event in found)
 
 
+@cache
 def _ideal_noise(kind: type[Mechanism], scale: float, seed: int) -> np.ndarray:
     """Samples of the ideal noise from 64-bit uniforms, each rounded once to the nearest double."""
     words = random_words(seed, SAMPLES).tolist()
@@ -115,6 +118,9 @@ def test_clopper_pearson_covers_exactly(seen: int, trials: int, alpha: float) ->
 
 
 def _binomial_tail(counts: range, trials: int, p: float) -> float:
+    """P(the number of successes is in `counts`), by the few below them if these are all others."""
+    below = range(counts.start) if counts.stop > trials and 2 * counts.start < trials else None
     with gmpy2.context(precision=200):
         q = gmpy2.mpfr(p)
-        return float(sum(gmpy2.comb(trials, k) * q**k * (1 - q) ** (trials - k) for k in counts))
+        mass = sum(gmpy2.comb(trials, k) * q**k * (1 - q) ** (trials - k) for k in below or counts)
+        return float(1 - mass if below else mass)

@@ -23,7 +23,6 @@ from exactnoise.ledger.store import Rows
 from exactnoise.publish.durable import sha256_of
 
 
-
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory where there is such a place: a process that is killed leaves there what it leaves on a disk."""

@@ -97,6 +97,8 @@ def test_a_broken_core_is_found(mutation: str, tmp_path: Path) -> None:
     assert old in text, f"{file} has changed: choose the mutation anew"
     (native / file).write_text(text.replace(old, new))
     # Most of the time goes into compiling: a fault is found early.
-    done = sanitize("--native", native, "--driver", "driver.c", "--level", "0", compiler)
+    checks = "memory" if finding == "MemorySanitizer" else "bounds"
+    options = ["--native", native, "--driver", "driver.c", "--checks", checks, "--level", "0"]
+    done = sanitize(*options, compiler)
     assert done.returncode == 1
     assert finding in done.stdout, done.stdout

@@ -41,7 +41,7 @@ TESTS = [
         for name in ("bounds_are_nearly_reached", "square_root_is_correctly_rounded")
     ),
     *(f"tests/mechanisms/test_{name}.py" for name in ("clip", "release", "snapping")),
-    "tests/mechanisms/response/test_exactness.py",
+    *(f"tests/mechanisms/response/test_{name}.py" for name in ("coins", "estimates", "exactness")),
 ]
 # The last -O counts: lines as they were written, neither fused nor removed.
 FLAGS = ["-O0", "-g", "--coverage", "-fprofile-abs-path", "-fprofile-update=atomic", "-fPIC"]

@@ -46,6 +46,11 @@ def test_digits_tell_nothing(
     assert refutations(y, other, claim, precision_events(x, neighbour)) == []
 
 
+# opendp/opendp#414: exact noise and an addition in floating point. Stock samplers: opendp/smartnoise-core#242,
+# prestodb/presto#23002, world-federation-of-advertisers/cross-media-measurement#1357. Several samples in the place of
+# one: IBM/differential-privacy-library#19, #94, meta-pytorch/opacus#616.
+
+
 @pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
 def test_control_floating_point_noise(kind: type[Mechanism], scale: float, claim: Claim) -> None:
     """A textbook sampler and a double addition."""

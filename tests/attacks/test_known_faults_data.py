@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exactnoise import Exponential, PermuteAndFlip, aggregates
-from exactnoise.testing import Replay, recorded, replay
+from exactnoise.testing import Call, Replay, recorded, replay
 
 RELATIONS = ["add-remove", "replace-one"]
 on_relations = pytest.mark.parametrize("neighbors", RELATIONS)
@@ -104,6 +104,14 @@ def test_a_variance_is_at_most_a_quarter_of_the_squared_width(ddof: int) -> None
     values = {float(aggregates.variance(x, bounds=(0, 2), ddof=ddof, **terms("replace-one"))) for _ in range(60)}
     assert max(values) <= float(most)
     assert len(values) > 10  # not a constant
+
+
+def test_control_a_variance_without_the_quarter() -> None:
+    """The noisy squares alone are beyond it half of the time: never in 60 draws has a chance of 2^-60."""
+    calls: list[Call] = []
+    for _ in range(60):
+        calls += recorded(lambda x: aggregates.variance(x, bounds=(0, 2), **terms("replace-one")), [0.0, 2.0] * 100)
+    assert any(call.output.fractions()[0] > call.inputs.item() for call in calls)
 
 
 # OpenMined/PyDP#268: such bounds ended the process.

@@ -96,9 +96,9 @@ NOISE: list[tuple[Any, float, Claim]] = [
     (Gaussian, 8.0, gaussian_claim(8.0, 0.1)),
 ]
 MECHANISMS: list[tuple[str, Any, Any, Claim]] = [
-    (f"{kind.__name__}, scale {scale:g} of {steps:g} steps", with_scale(kind, scale, scale / steps), 0.0, claim)
+    (f"{kind.__name__}, scale {scale:g} of 2^{k} steps", with_scale(kind, scale, scale / 2.0**k), 0.0, claim)
     for kind, scale, claim in NOISE
-    for steps in (1.0, 2.0**36)
+    for k in (0, 36)
 ]
 MECHANISMS += [
     ("DiscreteLaplace", DiscreteLaplace(sensitivity=1, epsilon=1), 0, Claim(1.0)),

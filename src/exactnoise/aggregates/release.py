@@ -35,7 +35,7 @@ class Release:
         and histograms, to first order for means and variances; None for quantiles.
     cost : PrivacyCost
         What was spent.
-    mechanism : mechanism or tuple of mechanisms
+    mechanism : Mechanism or tuple of Mechanism
         What made the noise; a tuple where several noisy parts make the value.
     axes : tuple of sequence
         The declared keys, categories or bins along each axis of `value`, in the declared order; () for a number.

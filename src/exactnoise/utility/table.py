@@ -54,6 +54,7 @@ def table(
         - Any function that releases something: it is called with `data` (if given) and ``epsilon=, budget=None,
           neighbors=, **params`` for each trial, and returns a `Release`, a number or an array. There is no closed form
           then.
+
         A `functools.partial` of keywords is unfolded.
     epsilons : iterable of number
         A row each, in this order.

@@ -256,6 +256,12 @@ def mean(
     the sum of x - c, which a row that is added or removed changes by at most half the bounds' width, and the number of
     rows, which it changes by 1; a replaced row can do that in two groups. The mean is c plus their quotient, the
     denominator being at least 1.
+
+    Examples
+    --------
+    >>> r = mean([12.5, 3, 48], bounds=(0, 60), epsilon=1, budget=None, neighbors="add-remove")
+    >>> 0 <= r.value <= 60
+    True
     """
     check_names("mean", terms)
     statistic = Mean(bounds=bounds, nan=nan, keys=keys)

@@ -36,7 +36,7 @@ autodoc_default_options = {"members": True, "inherited-members": "BaseException"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what each parameter is, in words
 napoleon_google_docstring = False
-napoleon_use_rtype = False
+napoleon_use_param = napoleon_use_rtype = False
 napoleon_custom_sections = [
     (section, "params_style") for section in ("Attributes", "Parameters of every release", "Groups and people")
 ]
@@ -77,7 +77,7 @@ class CommandHelp(Directive):
     def run(self) -> list[nodes.Node]:
         text = io.StringIO()
         with (
-            mock.patch.dict(os.environ, COLUMNS="100", NO_COLOR="1"),
+            mock.patch.dict(os.environ, COLUMNS="88", NO_COLOR="1"),
             contextlib.redirect_stdout(text),
             contextlib.suppress(SystemExit),  # what --help ends with
         ):

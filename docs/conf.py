@@ -52,6 +52,12 @@ def download_what_is_outside(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\((\.\./[^)#]+)(#[^)]*)?\)", link, source[0])
 
 
+def keep_sentences_whole(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what is before a colon in the first line of a property's docstring for its type."""
+    if what in ("property", "attribute", "data"):
+        lines.insert(0, "")
+
+
 class Public(PyXRefRole):
     """`Name` in a docstring: a link where it is a public name, and code where it is a parameter or anything else."""
 
@@ -87,6 +93,7 @@ class CommandHelp(Directive):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", download_what_is_outside)
+    app.connect("autodoc-process-docstring", keep_sentences_whole, priority=400)  # before napoleon
     app.add_role("public", Public())
     app.add_directive("command-help", CommandHelp)
     return {"parallel_read_safe": True}

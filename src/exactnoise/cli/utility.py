@@ -231,23 +231,22 @@ def _statistic(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             return "count", {**given, "n": rows}
         case "histogram":
             edges = _items(args.edges)
-            return "histogram", {**given, "edges": edges, "data": _spread_evenly(edges[0], edges[-1], rows)}
+            return "histogram", {**given, "edges": edges, "data": _spread_evenly(edges, rows)}
         case "vector-sum":
             vectors = _along_the_axes(args.bound, rows, dimensions)
             return "vector_sum", {**given, "norm": args.norm, "bound": args.bound, "data": vectors}
     bounds = _items(args.bounds)
     if len(bounds) != 2:
         raise UsageError("--bounds: two numbers, such as 0,60")
-    return args.statistic, {**given, "bounds": tuple(bounds), "data": _spread_evenly(*bounds, rows)}
+    return args.statistic, {**given, "bounds": tuple(bounds), "data": _spread_evenly(bounds, rows)}
 
 
-def _spread_evenly(low: str, high: str, rows: int) -> Any:
-    """Made-up values: the middles of as many equal parts of the range."""
+def _spread_evenly(ends: list[str], rows: int) -> Any:
+    """Made-up values: the middles of as many equal parts between the first and the last bound or edge."""
     import numpy as np
 
-    option = "a bound or an edge"
-    least, most = (float(_number(end, option, signed=True)) for end in (low, high))
-    return least + (most - least) * (np.arange(rows) + 0.5) / max(rows, 1)
+    low, high = (float(_number(end, "a bound or an edge", signed=True)) for end in (ends[0], ends[-1]))
+    return low + (high - low) * (np.arange(rows) + 0.5) / max(rows, 1)
 
 
 def _along_the_axes(bound: str, rows: int, dimensions: int) -> Any:

@@ -2,8 +2,8 @@
 
     python attack_demo.py
 
-The secret is 0 or 1. The attacker sees one noisy value, knows the code, and says which it was. No attack on ideal Laplace
-noise of scale 1 / epsilon is right more often than 1 - exp(-epsilon / 2) / 2.
+The secret is 0 or 1. The attacker sees one noisy value, knows the code, and says which it was. With ideal Laplace noise
+of scale 1 / epsilon nobody is right more often than 1 - exp(-epsilon / 2) / 2.
 """
 
 from math import exp
@@ -42,7 +42,8 @@ def has_fine_digits(y: Array) -> npt.NDArray[np.bool_]:
 def can_come_from(y: Array, secret: float, scale: float) -> npt.NDArray[np.bool_]:
     """Whether `naive` gives y for this secret and any of its uniform numbers.
 
-    Only a few can: those next to the one that would do if doubles were real numbers. Each is tried, in `naive`'s own words.
+    Only those next to the one that would do if doubles were real numbers come into question. Each is tried, by what
+    `naive` computes.
     """
     noise = y - secret
     sign = np.where(noise < 0, -1.0, 1.0)

@@ -3,9 +3,9 @@
     pip install ".[spark]"    in the clone of the repository; Spark needs Java 17
     python spark_counts.py [folder]
 
-Each task adds its rows to a `Count` and sends it pickled; the driver merges the few states and publishes the noisy counts as
-a file that is paid for once. Nothing in Spark draws noise: what is lazy may be computed twice, and two answers cost two
-prices.
+Each task adds its rows to a `Count` and sends it pickled; the driver merges the few states and publishes the noisy
+counts as a file that is paid for once. Nothing in Spark draws noise: what is lazy may be computed twice, and two
+answers cost two prices.
 """
 
 import os
@@ -84,7 +84,8 @@ def made_up(spark: SparkSession, rows: int = 20_000) -> DataFrame:
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "8").getOrCreate()
     visits = made_up(spark)
     budget = Ledger(folder / "privacy.db").create("visits", epsilon=1, neighbors="add-remove", unit="person")
     for night in ("2026-11-28", "2026-11-29", "2026-11-29", "2026-11-30"):

@@ -1,7 +1,4 @@
-"""Draw lowest_digits.svg: which last digit a noisy value has, for the secrets 0 and 1, naively and with exactnoise.
-
-    python docs/pictures/lowest_digits.py
-"""
+"""Draw lowest_digits.svg: which last digit a noisy value has, for the secrets 0 and 1, naively and with exactnoise."""
 
 import sys
 from pathlib import Path

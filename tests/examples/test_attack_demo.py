@@ -1,4 +1,4 @@
-"""The attacks in the example find naive noise and are of no use against exactnoise, and the page says what they print."""
+"""The attacks in the example find naive noise, are of no use against exactnoise, and print what the page shows."""
 
 from __future__ import annotations
 

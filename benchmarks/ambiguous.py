@@ -21,7 +21,7 @@ from exactnoise.testing import ambiguous_lanes, release_from_words, window, word
 
 Mechanism = Laplace | Gaussian | DiscreteLaplace
 
-STEPS = (20, 36)  # log2 of scale / granularity: the default grid, and the finest one that is allowed
+STEPS = (10, 20, 30, 36)  # log2 of scale / granularity: 20 is the default grid, 36 the finest one that is allowed
 PIECE = 1 << 20
 
 

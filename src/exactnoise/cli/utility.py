@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import UsageError
+from exactnoise.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exactnoise.utility import Row
@@ -144,7 +145,10 @@ def run(args: argparse.Namespace) -> None:
         target = _checked(lambda: utility.epsilon_for(what, error, measure=measure, alpha=alpha, **given))
         epsilons.append(target)
     trials = _whole(args.trials, "--trials")
-    rows = _checked(lambda: utility.table(what, epsilons, trials=trials, alpha=alpha, **given))
+    with Progress("simulating", len(epsilons), steps=True) as progress:
+        rows = _checked(
+            lambda: utility.table(what, epsilons, trials=trials, alpha=alpha, tell=progress.update, **given)
+        )
     if args.plot is not None:
         utility.plot(rows, args.plot, unit=args.unit)
     if args.band is not None:

@@ -50,7 +50,7 @@ def test_what_is_wrong_is_found(page: str) -> None:
 
 def test_there_are_examples() -> None:
     """Also in the pages whose figures are the product's own."""
-    for page in ("statistics", "jobs", "ledgers", "which-composition-when"):
+    for page in ("quick-start", "choosing-epsilon", "limits", "statistics", "jobs", "ledgers"):
         assert doctest.DocTestParser().get_examples(PAGES[page].read_text(encoding="utf-8")), page
 
 

@@ -20,7 +20,7 @@ from support import with_scale
 from exactnoise import DiscreteLaplace, Gaussian, Laplace, Snapping
 
 SIZES = [pytest.param(40_000, id="4e4"), pytest.param(10**6, id="1e6", marks=pytest.mark.slow)]
-BATCH = 1 << 15
+BATCH = 1 << 12  # small enough for the caches
 STEPS = 8  # the scores are then within a fiftieth of their spread of those of the maximum
 
 Model = np.ndarray  # a weight for each bit, and that of the constant

@@ -10,6 +10,7 @@ it. Needs clang with libFuzzer (Debian: libclang-rt-*-dev).
 from __future__ import annotations
 
 import argparse
+import functools
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ FLAGS = ["-O1", "-gline-tables-only", "-fno-sanitize-recover=all", f"-fno-saniti
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
+@functools.cache
 def is_available() -> bool:
     """Whether clang can link a fuzzer."""
     if not shutil.which("clang"):

@@ -61,7 +61,7 @@ MUTATIONS = {
     "bits used twice": (
         "release.c",
         "start / EN_BLOCK *",
-        "0 *",
+        "0 * (start / EN_BLOCK) *",
         "gcc",
         "the words are not the keystream",
     ),

@@ -31,18 +31,18 @@ def gaussian_claim(sigma: float, epsilon: float, distance: float = 1.0) -> Claim
 
 
 def refutations(y: np.ndarray, neighbour: np.ndarray, claim: Claim, events: Mapping[str, Event]) -> list[str]:
-    """The events that refute the claim, with their shares in the two samples."""
+    """The events that refute the claim, with their shares in the two samples; each row is one output."""
     alpha = FALSE_ALARM / (2 * len(events))  # two directions each
     found = []
     for name, event in events.items():
         a, b = int(np.sum(event(y))), int(np.sum(event(neighbour)))
         for seen, other in ((a, b), (b, a)):
-            if seen / y.size <= math.exp(claim.epsilon) * other / neighbour.size + claim.delta:
+            if seen / len(y) <= math.exp(claim.epsilon) * other / len(neighbour) + claim.delta:
                 continue  # the bounds lie outside the shares and cannot refute either
-            low = lower_bound(seen, y.size, alpha / 2)
-            high = upper_bound(other, neighbour.size, alpha / 2)
+            low = lower_bound(seen, len(y), alpha / 2)
+            high = upper_bound(other, len(neighbour), alpha / 2)
             if low > math.exp(claim.epsilon) * high + claim.delta:
-                found.append(f"{name}: {a / y.size:.4g} against {b / neighbour.size:.4g}")
+                found.append(f"{name}: {a / len(y):.4g} against {b / len(neighbour):.4g}")
     return found
 
 

@@ -427,6 +427,12 @@ def test_the_current_context_does_not_matter():
             assert str(gmpy2.get_context()) == before
 
 
+def test_a_calculation_in_the_callers_context_would_be_seen():
+    for i in range(8):
+        with hostile_context(i), pytest.raises(gmpy2.InexactResultError):
+            gmpy2.log(3)
+
+
 def test_threads():
     """Eight threads refine at once, each under a context of its own."""
     plain = {name: calculate() for name, calculate in CALCULATIONS.items()}

@@ -46,6 +46,7 @@ def sequential(x: np.ndarray) -> Any:
 # Casacuberta, Shoemate, Vadhan & Wagaman 2022
 
 
+# google/differential-privacy#126, #127: sums of floats whose order and rounding are no part of their sensitivity.
 @pytest.mark.parametrize("order", [1, -1])
 def test_order(order):
     x = np.array([2.0**53, *[1.0] * 1000])[::order]
@@ -111,6 +112,14 @@ def test_floats_do_not_overflow(x):
         aggregates.sum(x, bounds=(-1e308, 1e308), **terms())
 
 
+def test_control_floats_overflow():
+    m = np.full(2, 1e308)
+    with np.errstate(all="ignore"):
+        assert sequential(np.concatenate([m, -m])) == np.inf
+        assert sequential(np.ravel([m, -m], "F")) == 0
+        assert np.isnan(m.sum() + (-m).sum())
+
+
 def test_the_variance_subtracts_no_rounded_mean():
     """A mean of rows far from 0 rounds; about it, squares change by far more than those about the exact one."""
     far = 2.0**40
@@ -128,6 +137,7 @@ def test_the_variance_subtracts_no_rounded_mean():
     assert passed.distances < passed.sensitivities == (78,)
 
 
+# opendp/opendp#2923: nor is the rounding of a mean in squares about it.
 def test_a_variance_far_from_zero_has_a_grid_or_is_refused():
     """At 2^50 whole numbers are as fine as the grid is allowed to be; bounds between two of its points are refused."""
     far = 2.0**50
@@ -139,6 +149,7 @@ def test_a_variance_far_from_zero_has_a_grid_or_is_refused():
         aggregates.variance(x, bounds=(far, far + 1), **terms("replace-one"))
 
 
+# opendp/opendp#314
 @pytest.mark.parametrize(("low", "high"), [(0, 5), (-3, 4), (0, 1), (-(2**63), 0), (-6, -1)])
 def test_bounds_of_odd_width(low, high):
     """Half an odd width is no whole number, and is not cut to one."""
@@ -164,6 +175,7 @@ def test_sums_beyond_int32():
     assert total(np.array([2**31 - 1, 1], np.int32), (-(2**31), 2**31 - 1)) == 2**31
 
 
+# opendp/opendp#2941: a column narrower than was believed.
 def test_float32_that_overflows_on_the_way():
     x = np.array([1e38] * 4 + [-1e38] * 7, np.float32)
     assert sequential(x) == np.inf
@@ -173,6 +185,7 @@ def test_float32_that_overflows_on_the_way():
         assert abs(total(rows, (-1e38, 1e38)) - true) <= 11 * Fraction(10) ** 38 / 2**39
 
 
+# opendp/opendp#178, google/differential-privacy#40: a sum that wraps, and a mean of it.
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.int32, marks=pytest.mark.slow)])
 def test_six_hundred_million_rows(dtype):
     """Five each, in chunks that take no memory: their sum is beyond an int32."""

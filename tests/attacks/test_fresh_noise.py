@@ -56,6 +56,9 @@ def forked(work: Callable[[], bytes]) -> bytes:
 needs_fork = pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
 
 
+# opendp/opendp#2934, numpy/numpy#9650: a buffer, or a state, that every forked worker inherits.
+
+
 @needs_fork
 @pytest.mark.parametrize("size", [8, 1000])
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)
@@ -74,6 +77,9 @@ def test_fork_from_a_thread(mechanism: Mechanism) -> None:
         answers = [pool.submit(forked, lambda: draw(mechanism, 100)).result() for _ in range(2)]
         answers.append(pool.submit(draw, mechanism, 100).result())
     assert len(set(answers)) == len(answers)
+
+
+# IBM/differential-privacy-library#40: a generator of the system's entropy that could not be pickled.
 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)

@@ -53,6 +53,18 @@ def test_noise_is_added_exactly(kind: type[Mechanism], scale: float, claim: Clai
     assert shifted.tolist() == want
 
 
+@pytest.mark.parametrize("kind", [DiscreteLaplace, DiscreteGaussian, Laplace])
+def test_integers_beyond_64_bits_are_neighbours_too(kind: type[Mechanism]) -> None:
+    """As doubles 2^70 + 2^17 and the next integer are 2^18 apart; here both count as the largest int64."""
+    mechanism = with_scale(kind, 1.0, 1.0)
+    words = words_for(mechanism, 1000, 1, trials=9)
+    x, least = 2**70 + 2**17, -(2**70)
+    assert float(x + 1) - float(x) == 2**18
+    for pair in ((x, x + 1), (least - 1, least)):
+        y, other = (release_from_words(mechanism, [v] * 1000, words, extension=extension) for v in pair)
+        assert y.tolist() == other.tolist()
+
+
 def test_control_integers_through_doubles() -> None:
     """Geometric noise added in double precision tells 2^54 + 2 from its neighbour."""
     rng = np.random.Generator(np.random.PCG64(1))

@@ -48,6 +48,11 @@ def test_digits_tell_nothing(
     assert refutations(y, other, claim, precision_events(x, neighbour)) == []
 
 
+# opendp/opendp#414: exact noise and an addition in floating point. Stock samplers: opendp/smartnoise-core#242,
+# prestodb/presto#23002, world-federation-of-advertisers/cross-media-measurement#1357. Several samples in the place of
+# one: IBM/differential-privacy-library#19, #94, meta-pytorch/opacus#616.
+
+
 @pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
 def test_control_floating_point_noise(kind: type[Mechanism], scale: float, claim: Claim) -> None:
     """A textbook sampler and a double addition."""
@@ -58,37 +63,60 @@ def test_control_floating_point_noise(kind: type[Mechanism], scale: float, claim
 
 
 @pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
+def test_control_sums_of_samples(kind: type[Mechanism], scale: float, claim: Claim) -> None:
+    """Four uniforms or four normals a value are hard to invert (Holohan and Braghin 2021); nobody has to."""
+    rng = np.random.Generator(np.random.PCG64(1))
+
+    def noise() -> np.ndarray:
+        if kind is Gaussian:
+            return scale / 2 * rng.standard_normal((4, SAMPLES)).sum(axis=0)
+        size, turn, more, again = rng.random((4, SAMPLES))
+        return scale * (np.log1p(-size) * np.cos(np.pi * turn) + np.log1p(-more) * np.cos(np.pi * again))
+
+    assert refutations(noise(), 1.0 + noise(), claim, EVENTS)
+
+
+@pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
 def test_control_exact_noise_added_afterwards(kind: type[Mechanism], scale: float, claim: Claim) -> None:
     """The ideal noise, correctly rounded to a double; then a double addition."""
-    y, other = (x + _ideal_noise(kind, scale, seed) for x, seed in ((0.0, 1), (1.0, 2)))
+    y, other = (x + _ideal_noise(kind, scale, seed, 0) for x, seed in ((0.0, 1), (1.0, 2)))
     assert any("A[" in found for found in refutations(y, other, claim, EVENTS))
 
 
 def test_control_lattice_noise_through_a_double() -> None:
     """Lattice noise of sigma 2^56 steps, made a double before the addition: B tells, A does not."""
     scale, claim = 8.0, gaussian_claim(8.0, 1.0)
-    noise = [_ideal_noise(Gaussian, scale, seed) for seed in (1, 2)]
+    noise = [_ideal_noise(Gaussian, scale, seed, 0) for seed in (1, 2)]
     on_lattice = [np.rint(z * 2.0**53) * 2.0**-53 for z in noise]
     found = refutations(on_lattice[0], 1.0 + on_lattice[1], claim, EVENTS)
     assert found
     assert all("B[" in event for event in found)
 
 
+@pytest.mark.parametrize(("kind", "scale", "claim"), CASES)
+def test_what_is_sound_is_not_found(kind: type[Mechanism], scale: float, claim: Claim) -> None:
+    """One rounding of x + Z, to a double or to a multiple of 2^-40."""
+    y, other = (_ideal_noise(kind, scale, seed, x) for x, seed in ((0, 1), (1, 2)))
+    assert refutations(y, other, claim, EVENTS) == []
+    y, other = (np.rint(sample * 2.0**40) * 2.0**-40 for sample in (y, other))
+    assert refutations(y, other, claim, EVENTS) == []
+
+
 @cache
-def _ideal_noise(kind: type[Mechanism], scale: float, seed: int) -> np.ndarray:
-    """Samples of the ideal noise from 64-bit uniforms, each rounded once to the nearest double."""
+def _ideal_noise(kind: type[Mechanism], scale: float, seed: int, x: int) -> np.ndarray:
+    """Samples of x and the ideal noise from 64-bit uniforms, each sum rounded once to the nearest double."""
     words = random_words(seed, SAMPLES).tolist()
     one = 1 << oracle.FIRST_ATTEMPT.fraction
     if kind is Laplace:
         cells = [oracle.laplace_enclosure(w >> 1, 63, scale, oracle.FIRST_ATTEMPT) for w in words]
-        signs = [-1.0 if w & 1 else 1.0 for w in words]
-        return np.array(signs) * [sum(cell) / (2 * one) for cell in cells]
+        signs = [-1 if w & 1 else 1 for w in words]
+        return np.array([(2 * one * x + s * sum(cell)) / (2 * one) for s, cell in zip(signs, cells, strict=True)])
     noise = []
     for radius, angle in zip(words[::2], words[1::2], strict=True):
         quadrant, fraction = divmod(angle, 2**62)
         cells = (radius, 64, fraction - 2**61, 62)
         pair = oracle.gaussian_enclosure(*cells, quadrant, scale, oracle.FIRST_ATTEMPT)
-        noise += [sum(cell) / (2 * one) for cell in pair]
+        noise += [(2 * one * x + sum(cell)) / (2 * one) for cell in pair]
     return np.array(noise)
 
 

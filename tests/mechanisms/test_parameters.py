@@ -321,7 +321,23 @@ def test_nan_kinds(nan):
 
 # Accuracy
 
-WRONG_ALPHAS = [0, 1, 0.0, 1.0, -0.1, 1.5, 5e-324, 0.99e-300, NAN, INF, -INF, np.float64(NAN), 2]
+WRONG_ALPHAS = [
+    0,
+    1,
+    0.0,
+    1.0,
+    -0.1,
+    1.5,
+    5e-324,
+    0.99e-300,
+    NAN,
+    INF,
+    -INF,
+    np.float64(NAN),
+    2,
+    np.float32(0),
+    np.longdouble(1),
+]
 MECHANISMS = [
     Laplace(sensitivity=1, epsilon=1),
     Gaussian(sensitivity=1, rho=1),
@@ -402,3 +418,11 @@ def test_gaussian_accuracy_needs_a_delta(kind):
         kind.from_accuracy(half_width=1, sensitivity=1)
     with pytest.raises(ValueError, match=r"^delta must be a positive number below 1, got 1"):
         kind.from_accuracy(half_width=1, sensitivity=1, delta=1)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"half_width": "1e-400"}, {"half_width": 0.1, "sensitivity": 10**400}], ids=repr
+)
+def test_an_accuracy_that_no_gaussian_noise_has(parameters):
+    with pytest.raises(ValueError, match=r"^no noise is small enough for half_width .*: allow more$"):
+        Gaussian.from_accuracy(**{"sensitivity": 1, "delta": "1e-6", **parameters})

@@ -334,6 +334,7 @@ def test_an_empty_array_with_workers(mechanism):
     assert mechanism.release(np.zeros((3, 0), dtype=int), budget=None, workers=2).shape == (3, 0)
 
 
+# IBM/differential-privacy-library#31, #79: one seed for several mechanisms, and noise that was correlated.
 def test_there_is_no_seed_and_no_size():
     assert list(inspect.signature(Laplace.release).parameters) == [
         "self", "x", "budget", "out", "workers", "randomness", "label",

@@ -406,3 +406,5 @@ def test_absurd_numbers_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="t must be a number"):
         m.probability_within(np.timedelta64(3, "s"), 5)
     assert m.probability_within(10**400, 5) == m.probability_within(float("inf"), 5) == 1
+    for small in (np.float16, np.float32):
+        assert m.probability_within(small(3), 5) == m.probability_within(3.0, 5)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 
 import compilers
 import numpy as np
 import pytest
 import support
+from float_env import HOSTILE, Control
 from support import ON_INTEGERS, Mechanism
 
 from exactnoise import (
@@ -30,42 +28,6 @@ from exactnoise._native import BLOCK, PENDING, Plan, simd_available
 from exactnoise.testing import release_from_words, select_from_words, snapped_from_words
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="compiles C by Unix rules")
-
-HOSTILE = ["down", "up", "zero", "flush", "down flush", "up flush", "zero flush"]
-
-
-class Control:
-    """The processor's floating-point control word, for the calling thread."""
-
-    def __init__(self, library: Path) -> None:
-        self._c = ctypes.CDLL(str(library))
-        self._c.control_read.restype = ctypes.c_uint64
-        self._c.control_write.argtypes = [ctypes.c_uint64]
-        self._c.control_write.restype = None
-        self.default = self.read() & self._bits("mask")
-
-    def _bits(self, name: str) -> int:
-        return ctypes.c_uint64.in_dll(self._c, f"control_{name}").value
-
-    def read(self) -> int:
-        return int(self._c.control_read())
-
-    def modes(self) -> int:
-        """The control word without the sticky flags."""
-        return self.read() & self._bits("mask")
-
-    @contextmanager
-    def set(self, names: str) -> Iterator[int]:
-        """Compute in a mode such as "up flush", and see that it stays."""
-        control = self.default & ~self._bits("rounding")
-        for name in names.split():
-            control |= self._bits(name)
-        self._c.control_write(control)
-        try:
-            yield control
-            assert self.modes() == control, "the mode that was found was not put back"
-        finally:
-            self._c.control_write(self.default)
 
 
 @pytest.fixture(scope="module")

@@ -110,6 +110,9 @@ def in_child(draw: Callable[[], np.ndarray]) -> np.ndarray:
     return drawn
 
 
+# numpy/numpy#9650: a generator's state, inherited by every child.
+
+
 @forking
 @on_every_mechanism
 @pytest.mark.parametrize("n", SIZES)

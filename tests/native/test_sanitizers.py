@@ -16,6 +16,13 @@ SANITIZE = compilers.TEST_SOURCES / "sanitize.py"
 
 # A change to the core, the compiler that must notice, and the words by which its finding is known.
 MUTATIONS = {
+    "scratch that calls share": (
+        "release.c",
+        "    scratch_block scratch;\n",
+        "    static scratch_block scratch;\n",
+        "gcc",
+        "ThreadSanitizer: data race",
+    ),
     "one lane too many": (
         "kernels_body.h",
         "        for (size_t i = 0; i < n; i++) {",
@@ -54,7 +61,7 @@ MUTATIONS = {
     "bits used twice": (
         "release.c",
         "start / EN_BLOCK *",
-        "0 *",
+        "0 * (start / EN_BLOCK) *",
         "gcc",
         "the words are not the keystream",
     ),
@@ -70,9 +77,12 @@ def test_a_compiler_is_here() -> None:
     assert compilers.COMPILERS
 
 
-# Accesses by gcc and what was never written by clang; accesses once more, by clang, in the slow suite.
-RUNS = [pytest.param("gcc", "bounds"), pytest.param("clang", "memory")]
-RUNS += [pytest.param("clang", "bounds", marks=pytest.mark.slow)]
+# Accesses by gcc, what was never written and races by clang; in the slow suite the other one looks, too.
+RUNS = [pytest.param("gcc", "bounds"), pytest.param("clang", "memory"), pytest.param("clang", "threads")]
+RUNS += [
+    pytest.param("clang", "bounds", marks=pytest.mark.slow),
+    pytest.param("gcc", "threads", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("compiler", "checks"), [run for run in RUNS if run.values[0] in compilers.COMPILERS])
@@ -97,8 +107,8 @@ def test_a_broken_core_is_found(mutation: str, tmp_path: Path) -> None:
     assert old in text, f"{file} has changed: choose the mutation anew"
     (native / file).write_text(text.replace(old, new))
     # Most of the time goes into compiling: a fault is found early.
-    checks = "memory" if finding == "MemorySanitizer" else "bounds"
-    options = ["--native", native, "--driver", "driver.c", "--checks", checks, "--level", "0"]
-    done = sanitize(*options, compiler)
+    checks = {"MemorySanitizer": "memory", "ThreadSanitizer": "threads"}.get(finding.partition(":")[0], "bounds")
+    driver = "threads_driver.c" if checks == "threads" else "driver.c"
+    done = sanitize("--native", native, "--driver", driver, "--checks", checks, "--level", "0", compiler)
     assert done.returncode == 1
     assert finding in done.stdout, done.stdout

@@ -22,7 +22,7 @@ MUTATIONS = {
     ),
     "an excluded candidate": (
         "selection_kernels.h",
-        "*upper = flag & EN_EXCLUDED ? en_from_bits(UINT64_C(0x7ff8000000000000)) : y + half_width;",
+        "*upper = en_pick_double(excluded, en_from_bits(UINT64_C(0x7ff8000000000000)), y + half_width);",
         "*upper = y + half_width;",
         "an excluded contender",
     ),

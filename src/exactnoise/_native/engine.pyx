@@ -11,6 +11,7 @@ from cpython.buffer cimport (
     PyBuffer_Release,
     PyObject_GetBuffer,
 )
+from libc.float cimport DBL_MAX, DBL_MIN
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from exactnoise._native cimport capi as c

@@ -18,7 +18,7 @@ cdef class Selection:
     cdef readonly double scale
 
     def __cinit__(self, str family, str form, double scale, str simd, double window_factor=1.0):
-        if not 2.0**-1022 <= scale < 2.0**1023 * 2:
+        if not DBL_MIN <= scale <= DBL_MAX:
             raise ValueError(f"scale must be a normal positive double, got {scale!r}")
         self._kernels = kernels_named(simd)
         self.family, self.form, self.scale, self.simd = family, form, scale, simd

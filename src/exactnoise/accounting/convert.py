@@ -51,7 +51,7 @@ def laplace_rho(epsilon: Number) -> Fraction:
 
 
 def discrete_laplace_rho(epsilon: Number, sensitivity: SupportsIndex) -> Fraction:
-    """Return the rho of two-sided geometric noise with P(k) proportional to t^|k|.
+    """Return the rho of two-sided geometric noise with P(k) proportional to ``t^|k|``.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def discrete_laplace_rho(epsilon: Number, sensitivity: SupportsIndex) -> Fractio
 
     Notes
     -----
-    The expectation of the privacy loss (epsilon / D) (|X - D| - |X|) under the noise X itself,
-    where E|X| = 2 t / (1 - t^2) and E|X - D| = D + 2 t^(D + 1) / (1 - t^2). It is convex in the
+    The expectation of the privacy loss ``(epsilon / D) (|X - D| - |X|)`` under the noise X itself,
+    where ``E|X| = 2 t / (1 - t^2)`` and ``E|X - D| = D + 2 t^(D + 1) / (1 - t^2)``. It is convex in the
     shift and 0 for none, hence a shift of D in one coordinate is the worst of L1 norm D.
     That order 1 is the worst order: Harrison & Manurangsi, FORC 2026, arXiv 2510.25746.
 

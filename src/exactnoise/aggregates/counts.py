@@ -51,6 +51,14 @@ class Count(CellCounts):
         As for `count`.
     masked : bool
         Whether a mask says which rows count.
+
+    Examples
+    --------
+    >>> visits = Count(keys=["a", "b"])
+    >>> visits.add(by=["a", "b", "a"])
+    >>> visits.add(by=["b", "elsewhere"])
+    >>> list(visits.release(epsilon=1, budget=None, neighbors="add-remove").to_dict())
+    ['a', 'b']
     """
 
     name: ClassVar[str] = "count"

@@ -152,11 +152,12 @@ def quantile(
     Notes
     -----
     *Guarantee.* Epsilon-differentially private (McSherry & Talwar 2007, "Mechanism Design via Differential Privacy",
-    Theorem 6). Values are rounded to the candidates; candidate t scores -|(1 - q) (rows below t) - q (rows above t)|,
-    which one row changes by at most max(q, 1 - q) when it is added or removed and by 1 when it is replaced; whole
-    numbers throughout, q = a / b being scored b times. Groups are disjoint, and a unit whose rows can change the scores
-    of k of them takes part in k selections, each of which gets a k-th of the price (a replaced row can leave one group
-    and enter another). With a delta nothing of it is spent. The error is one of rank: `Release.rank_error`.
+    Theorem 6). Values are rounded to the candidates; candidate t scores
+    ``-|(1 - q) (rows below t) - q (rows above t)|``, which one row changes by at most max(q, 1 - q) when it is added or
+    removed and by 1 when it is replaced; whole numbers throughout, q = a / b being scored b times. Groups are disjoint,
+    and a unit whose rows can change the scores of k of them takes part in k selections, each of which gets a k-th of
+    the price (a replaced row can leave one group and enter another). With a delta nothing of it is spent. The error is
+    one of rank: `Release.rank_error`.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class Release:
         and histograms, to first order for means and variances; None for quantiles.
     cost : PrivacyCost
         What was spent.
-    mechanism : mechanism or tuple of mechanisms
+    mechanism : Mechanism or tuple of Mechanism
         What made the noise; a tuple where several noisy parts make the value.
     axes : tuple of sequence
         The declared keys, categories or bins along each axis of `value`, in the declared order; () for a number.
@@ -44,6 +44,16 @@ class Release:
     -----
     It never holds an exact value. It has no arithmetic: ``float(release)`` and ``numpy.asarray(release)`` give the
     values, and what is computed from them is post-processing.
+
+    Examples
+    --------
+    >>> from exactnoise.aggregates import count
+    >>> r = count(n=1000, epsilon=1, budget=None, neighbors="add-remove")
+    >>> r.mechanism, round(r.std_error, 2)
+    (DiscreteLaplace(sensitivity=1, epsilon=1), 1.36)
+    >>> low, high = r.interval(alpha=0.05)
+    >>> high - low
+    6.0
     """
 
     statistic: str

@@ -199,11 +199,11 @@ def sum(  # noqa: A001
     -----
     *Guarantee.* That of the mechanism, for the sensitivity that its `sensitivity` shows. Each value is clipped, rounded
     to a public power-of-two grid of at most 2^40 steps between the bounds, and added as an integer of 128 bits, so
-    that one row changes the sum by what the bounds say and not more: by max(|lower|, |upper|) when it is added or
+    that one row changes the sum by what the bounds say and not more: by ``max(|lower|, |upper|)`` when it is added or
     removed; by upper - lower when it is replaced, or where rows can be left out (`by`, nan="drop", people of several
-    rows) by max(upper, 0) - min(lower, 0), and twice max(|lower|, |upper|) where it can change its group. (What sums of
-    floats do instead: Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635.) Integers between whole bounds are
-    added as they are. Order, chunks, threads and instruction sets do not change the sum.
+    rows) by max(upper, 0) - min(lower, 0), and twice ``max(|lower|, |upper|)`` where it can change its group. (What
+    sums of floats do instead: Casacuberta, Shoemate, Vadhan, Wagaman 2022, arXiv 2207.10635.) Integers between whole
+    bounds are added as they are. Order, chunks, threads and instruction sets do not change the sum.
 
     Examples
     --------
@@ -256,6 +256,12 @@ def mean(
     the sum of x - c, which a row that is added or removed changes by at most half the bounds' width, and the number of
     rows, which it changes by 1; a replaced row can do that in two groups. The mean is c plus their quotient, the
     denominator being at least 1.
+
+    Examples
+    --------
+    >>> r = mean([12.5, 3, 48], bounds=(0, 60), epsilon=1, budget=None, neighbors="add-remove")
+    >>> 0 <= r.value <= 60
+    True
     """
     check_names("mean", terms)
     statistic = Mean(bounds=bounds, nan=nan, keys=keys)

@@ -158,6 +158,12 @@ def variance(
     changes by at most w^2 / 8; and n. A replaced row can do that in two groups.
     The moments are exact integers (a public grid of at most 2^30 steps between the bounds), so that no mean is
     subtracted before it has been released.
+
+    Examples
+    --------
+    >>> r = variance(range(1000), bounds=(0, 1000), epsilon=1, budget=None, neighbors="replace-one")
+    >>> 0 <= r.value <= 250_000
+    True
     """
     check_names("variance", terms)
     statistic = Variance(bounds=bounds, nan=nan, keys=keys, ddof=ddof)

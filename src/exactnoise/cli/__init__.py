@@ -50,8 +50,8 @@ start here:
   python -m pydoc exactnoise   the Python package
 
 exit codes:
-  0 done, 2 usage, job file or a library that is missing, 3 refused by a budget, 4 a file is not as declared,
-  5 reading or writing failed, 1 anything else, 130 interrupted
+  0 done, 2 usage, job file or a library that is missing, 3 refused by a budget,
+  4 a file is not as declared, 5 reading or writing failed, 1 anything else, 130 interrupted
 """
 
 

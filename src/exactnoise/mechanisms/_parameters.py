@@ -136,9 +136,10 @@ def checked_nan(nan: float) -> float:
 def checked_alpha(alpha: float) -> float:
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)):
         raise TypeError(f"alpha must be a number between 0 and 1, got {alpha!r}")
-    if not 1e-300 <= alpha < 1:
+    level = float(alpha) if 0 < alpha < 1 else 0.0  # NumPy takes 1e-300 for 0 where it compares it with a float32
+    if not 1e-300 <= level < 1:
         raise ValueError(f"alpha must lie between 0 (1e-300) and 1, 0.05 meaning 95 %, got {alpha!r}")
-    return float(alpha)
+    return level
 
 
 def check_budget(budget: object) -> None:

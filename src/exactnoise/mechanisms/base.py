@@ -15,7 +15,7 @@ from exactnoise import _native
 from exactnoise._native import PENDING, Plan
 from exactnoise._refine import Family, Form, Ideal, fresh_extension, refine, settle
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
-from exactnoise.accounting.amount import Number, exact, text
+from exactnoise.accounting.amount import Number, exact, shown, text
 from exactnoise.mechanisms import _engine
 from exactnoise.mechanisms._data import KERNEL_DTYPES, read
 from exactnoise.mechanisms._options import Randomness, check_out, check_randomness, check_workers
@@ -226,7 +226,11 @@ class AdditiveMechanism(Mechanism):
             mechanism = build(sensitivity=exact_sensitivity, epsilon=epsilon, **price)
             return Fraction(mechanism.half_width(alpha)) <= target
 
-        guess = cls._epsilon_guess(target, exact_sensitivity, checked_alpha(alpha), price.get("delta"))
+        level = checked_alpha(alpha)
+        try:
+            guess = cls._epsilon_guess(target, exact_sensitivity, level, price.get("delta"))
+        except (OverflowError, ZeroDivisionError):  # no double is as large, or the scale is none
+            raise ValueError(f"no noise is small enough for half_width {shown(half_width)}: allow more") from None
         return build(sensitivity=exact_sensitivity, epsilon=least_epsilon(guess, fits), **price)
 
     @classmethod

@@ -157,7 +157,7 @@ class DiscreteGaussian(AdditiveMechanism):
         return math.sqrt(self.variance)
 
     def half_width(self, alpha: float = 0.05) -> float:
-        """The smallest whole t with P(|X| > t) <= alpha, proved; see `AdditiveMechanism.half_width`."""
+        """The smallest whole t with ``P(|X| > t) <= alpha``, proved; see `AdditiveMechanism.half_width`."""
         t = max(0, math.floor(self.scale * normal_quantile(alpha) - 0.5))
         while t > 0 and discrete_gaussian_tail(self.scale, t) <= alpha:
             t -= 1

@@ -126,7 +126,8 @@ class DiscreteLaplace(AdditiveMechanism):
     epsilon : number
         The privacy parameter of one release; or give `scale`.
     scale : number
-        sensitivity / epsilon, between 2**-30 and 2**36: the noise k has probability proportional to exp(-|k| / scale).
+        sensitivity / epsilon, between 2**-30 and 2**36: the noise k has probability proportional to
+        ``exp(-|k| / scale)``.
 
     Raises
     ------
@@ -136,10 +137,10 @@ class DiscreteLaplace(AdditiveMechanism):
     Notes
     -----
     x must be of an integer type; the result is int64 and saturates at its ends. Missing values count as 0. The noise
-    is exactly distributed: P(X = k) = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale) (Ghosh, Roughgarden, Sundararajan
-    2009, the geometric mechanism), hence epsilon-differential privacy; at scale 1 its variance is 11 % below that of
-    rounded Laplace noise. The guarantee is computational: it takes ChaCha20 and the operating system's generator for
-    random.
+    is exactly distributed: ``P(X = k) = (1 - q) / (1 + q) q^|k|``, q = exp(-1 / scale) (Ghosh, Roughgarden,
+    Sundararajan 2009, the geometric mechanism), hence epsilon-differential privacy; at scale 1 its variance is 11 %
+    below that of rounded Laplace noise. The guarantee is computational: it takes ChaCha20 and the operating system's
+    generator for random.
 
     Examples
     --------
@@ -198,7 +199,7 @@ class DiscreteLaplace(AdditiveMechanism):
         return math.sqrt(self.variance)
 
     def half_width(self, alpha: float = 0.05) -> float:
-        """The smallest whole t with P(|X| > t) <= alpha; see `AdditiveMechanism.half_width`."""
+        """The smallest whole t with ``P(|X| > t) <= alpha``; see `AdditiveMechanism.half_width`."""
         rate = 1 / self.scale
         t = max(0, math.floor(math.log(2 / (checked_alpha(alpha) * (1 + math.exp(-rate)))) / rate) - 1)
         while _tail(rate, t + 1) > alpha:

@@ -206,7 +206,10 @@ class SelectionMechanism(Mechanism):
         number = isinstance(t, (int, float, np.integer, np.floating)) and not isinstance(t, (bool, np.timedelta64))
         if not number or not t >= 0:
             raise ValueError(f"t must be a number, zero or more, in the scores' units, got {t!r}")
-        distance = float(min(t, sys.float_info.max))
+        try:
+            distance = min(float(t), sys.float_info.max)
+        except OverflowError:  # a whole number beyond the doubles
+            distance = sys.float_info.max
         return 1 - self._outside(distance / self.scale, _checked_candidates(candidates))
 
     def half_width(self, alpha: float = 0.05, *, candidates: int) -> float:

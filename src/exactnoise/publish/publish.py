@@ -107,6 +107,24 @@ def publish(
 
     *What `make` must not do.* Show what it drew before it returns it, or draw without its purse: `publish` cannot see
     it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from exactnoise import DiscreteLaplace
+    >>> from exactnoise.ledger import Ledger
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(f"{folder.name}/privacy.db")
+    >>> budget = ledger.create("visits", epsilon=1, neighbors="add-remove", unit="person")
+    >>> def make(purse):
+    ...     noise = DiscreteLaplace(sensitivity=1, epsilon=0.4)
+    ...     return {"site": ["a", "b"], "visits": noise.release([1203, 871], budget=purse, label="visits")}
+    >>> tonight = dict(id="visits-1", data_version="1", budget=budget, epsilon=0.4)
+    >>> for _ in range(2):
+    ...     snapshot = publish(f"{folder.name}/visits.csv", make, **tonight)
+    >>> snapshot.id, budget.spent
+    ('visits-1', PrivacyCost(epsilon='0.4'))
+    >>> folder.cleanup()
     """
     if not isinstance(budget, LedgerBudget):
         raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")

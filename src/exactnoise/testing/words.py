@@ -84,6 +84,14 @@ def release_from_words(
     -------
     ndarray
         Of x's shape, as `release` gives.
+
+    Examples
+    --------
+    >>> from exactnoise import DiscreteLaplace
+    >>> noise = DiscreteLaplace(sensitivity=1, epsilon="0.5")
+    >>> words = np.full(word_count(noise, 3), 2**60, np.uint64)
+    >>> release_from_words(noise, [10, 20, 30], words)
+    array([15, 25, 35])
     """
     plan, values, out = _prepared(mechanism, x, simd, window_factor)
     given = np.ascontiguousarray(words, np.uint64)

@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import compilers
-from sanitize import DRIVERS
+from sanitize import ONE_THREAD
 
 LEAST = 95.0
 SEAM = Path("src", "exactnoise", "_native")
@@ -70,7 +70,7 @@ def core(directory: Path) -> list[Path]:
 
 def run_drivers(directory: Path) -> None:
     """Run the C programs, which are not measured themselves."""
-    for driver in DRIVERS:
+    for driver in ONE_THREAD:
         source = compilers.TEST_SOURCES / driver
         program = directory / f"{driver}.run"
         compilers.run("gcc", "--coverage", "-Inative", source, *core(directory), "-lm", "-o", program, cwd=directory)

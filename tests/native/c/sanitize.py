@@ -4,8 +4,8 @@
 
 Builds the core with each of DRIVERS, or with the one named, warnings being errors, by every compiler named (gcc and
 clang, if found, by default), runs the programs and compares the checksums of all compilers and instruction sets.
-Accesses outside of buffers and undefined behaviour are looked for by both compilers, uses of uninitialised memory by
-clang.
+Accesses outside of buffers, undefined behaviour and races between threads are looked for by both compilers, uses of
+uninitialised memory by clang.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import compilers
 
-DRIVERS = ["driver.c", "response_driver.c", "selection_driver.c", "aggregation_driver.c"]
 # Beyond "undefined": what the kernels must not rely on either.
 BOUNDS = "address,undefined,float-cast-overflow,float-divide-by-zero"
-CHECKS = {"bounds": BOUNDS, "memory": "memory"}
-SANITIZERS = {"gcc": ["bounds"], "clang": ["bounds", "memory"]}
-FLAGS = ["-g", "-fno-sanitize-recover=all"]
+CHECKS = {"bounds": BOUNDS, "memory": "memory", "threads": "thread"}
+SANITIZERS = {"gcc": ["bounds", "threads"], "clang": ["bounds", "memory", "threads"]}
+ONE_THREAD = ["driver.c", "response_driver.c", "selection_driver.c", "aggregation_driver.c"]
+DRIVERS = {"bounds": ONE_THREAD, "memory": ONE_THREAD, "threads": ["threads_driver.c"]}
+FLAGS = ["-g", "-pthread", "-fno-sanitize-recover=all"]
 
 
 def sanitize(
@@ -64,24 +65,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("compilers", nargs="*", default=compilers.COMPILERS)
     parser.add_argument("--native", type=Path, default=compilers.NATIVE)
-    parser.add_argument("--driver", choices=DRIVERS)
+    parser.add_argument("--driver", choices=sorted(set().union(*DRIVERS.values())))
     parser.add_argument("--checks", choices=CHECKS)
     # Higher levels let the compiler use undefined behaviour before the sanitizer sees it.
     parser.add_argument("--level", type=int, choices=[0, 1], default=1, help="0 compiles faster and runs slower")
     args = parser.parse_args()
-    drivers = [args.driver] if args.driver else DRIVERS
     if not args.compilers:
         print("no C compiler found")
         return 1
-    sums = set()
+    sums: dict[str, set[str]] = {}
     with tempfile.TemporaryDirectory() as directory:
         for compiler in args.compilers:
             for kind in [args.checks] if args.checks else SANITIZERS[compiler]:
+                drivers = [driver for driver in DRIVERS[kind] if args.driver in (None, driver)]
+                if not drivers:
+                    continue
                 outputs = sanitize(compiler, CHECKS[kind], args.native.resolve(), Path(directory), drivers, args.level)
                 if outputs is None:
                     return 1
-                sums.update((driver, line.split()[-1]) for driver in drivers for line in outputs[driver].splitlines())
-    return 0 if len(sums) == len(drivers) else 1
+                for driver, output in outputs.items():
+                    sums.setdefault(driver, set()).update(line.split()[-1] for line in output.splitlines())
+    return 0 if sums and all(len(found) == 1 for found in sums.values()) else 1
 
 
 if __name__ == "__main__":

@@ -39,6 +39,14 @@ class Tally:
     Notes
     -----
     Immutable. Tallies of equal mechanisms add up, in any order: ``sum(tallies)`` is the tally of all their reports.
+
+    Examples
+    --------
+    >>> from exactnoise import RandomizedResponse
+    >>> sites = RandomizedResponse(epsilon=2, categories=3)
+    >>> morning, evening = (sites.tally(np.array(codes, np.uint8)) for codes in ([0, 2, 2], [1]))
+    >>> (morning + evening).supports
+    array([1, 1, 2])
     """
 
     __slots__ = ("mechanism", "n", "supports")

@@ -1,0 +1,433 @@
+"""Any parameters raise what is documented or nothing; for a fixed schema the data changes nothing but values.
+
+Numbers in every accepted spelling and in many that are not go to every constructor and command; arrays of any bits, in
+every type and layout, to every release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import tempfile
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import exactnoise as en
+from exactnoise import aggregates
+from exactnoise.cli import main
+from exactnoise.cli.errors import ExitCode
+from exactnoise.ledger import Ledger
+
+# Cases are the same in every run, so that one that fails needs no making smaller to be seen again.
+FIXED = {"derandomize": True, "database": None, "deadline": None, "phases": [Phase.generate]}
+FIXED |= {"report_multiple_bugs": False, "suppress_health_check": list(HealthCheck)}
+DOCUMENTED = (en.ExactNoiseError, TypeError, ValueError)
+
+# Parameters
+
+SPELLINGS: list[Callable[[float], object]] = [
+    float,
+    str,
+    repr,
+    lambda value: f"{value:e}",
+    lambda value: f" {value} ",
+    lambda value: Decimal(repr(value)),
+    np.float64,
+    np.float16,
+    lambda value: np.float32(min(max(value, -3e38), 3e38)),
+    lambda value: int(value) if abs(value) < 1e300 else value,
+    lambda value: Fraction(value),
+    lambda value: f"{Fraction(value).numerator}/{Fraction(value).denominator}",
+]
+ODD = [
+    None,
+    True,
+    np.False_,
+    0,
+    -1,
+    10**400,
+    -(10**400),
+    "",
+    "x",
+    "nan",
+    "-inf",
+    "1/0",
+    "1e999999999",
+    "9" * 5000,
+    "\u0661",
+]
+ODD += [1j, b"1", [1], (0, 1), [0.0, 0.5, 1.0], (1, 0), {}, object(), np.array(1.0), np.ones(2), Decimal("sNaN"), "l2"]
+ODD += [
+    float("nan"),
+    float("inf"),
+    np.float32("nan"),
+    Decimal("-Infinity"),
+    Fraction(1, 3),
+    "row",
+    "zcdp",
+    "add-remove",
+]
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> object:
+    value = draw(
+        st.one_of(
+            st.sampled_from([0.1, 0.5, 1.0, 3.0]),
+            st.floats(1e-9, 1e9),
+            st.floats(allow_nan=False, allow_infinity=False),
+        )
+    )
+    with np.errstate(all="ignore"):
+        return draw(st.sampled_from(SPELLINGS))(value)
+
+
+PARAMETERS = st.one_of(numbers(), numbers(), st.sampled_from(ODD))
+USUAL: dict[str, Any] = {
+    "sensitivity": 1, "neighbors": "add-remove", "unit": "row", "bounds": (0, 10), "q": 0.5, "edges": [0, 1, 2],
+    "norm": "l2", "bound": 1, "categories": 7, "half_width": 10, "candidates": 5,
+}  # fmt: skip
+PRICE = {"epsilon": 1, "delta": "1e-6", "rho": "0.1", "scale": 5}
+PRICES = [("epsilon",), ("epsilon", "delta"), ("rho",), ("scale",)]
+MECHANISMS = [
+    en.Laplace,
+    en.Gaussian,
+    en.DiscreteLaplace,
+    en.DiscreteGaussian,
+    en.Snapping,
+    en.Exponential,
+    en.PermuteAndFlip,
+]
+LOCAL = [en.RandomizedResponse, en.SymmetricUnaryEncoding, en.OptimizedUnaryEncoding, en.LocalHashing]
+STATISTICS = [
+    getattr(aggregates, name) for name in ("Count", "Sum", "Mean", "Variance", "Quantile", "Histogram", "VectorSum")
+]
+CONSTRUCTORS: list[Callable[..., Any]] = [
+    *MECHANISMS,
+    *LOCAL,
+    *STATISTICS,
+    *(kind.from_accuracy for kind in MECHANISMS if hasattr(kind, "from_accuracy")),
+    en.PrivacyBudget,
+    en.PrivacyCost,
+]
+
+
+def arguments(draw: st.DrawFn, function: Callable[..., Any]) -> dict[str, Any]:
+    """Most parameters as usual, one price among them, and some of them anyhow."""
+    names = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    prices = [price for price in PRICES if set(price) <= set(names)]
+    usual = set(USUAL) & set(names) | set(draw(st.sampled_from(prices)) if prices else ())
+    if "edges" in names:
+        usual.discard("categories")
+    if "half_width" in names and "delta" in names and draw(st.booleans()):
+        usual.add("delta")
+    given = {name: (USUAL | PRICE)[name] for name in names if name in usual}
+    anyhow = draw(st.lists(st.sampled_from(names), max_size=2))
+    return given | {name: draw(PARAMETERS) for name in anyhow}
+
+
+def use(made: Any, draw: st.DrawFn) -> None:
+    """What can be asked of an object before any data."""
+    assert isinstance(repr(made), str)
+    questions = [getattr(made, name) for name in ("half_width", "delta_at", "epsilon_at", "rdp") if hasattr(made, name)]
+    if isinstance(made, en.PrivacyBudget):
+        questions += [
+            lambda x: made.spend(en.PrivacyCost(epsilon=x)),
+            lambda x: made.split(x, 1),
+            lambda x: made.fit(en.Laplace, times=3, sensitivity=x),
+        ]
+    if isinstance(made, (en.Exponential, en.PermuteAndFlip)):
+        questions += [functools.partial(made.half_width, candidates=5)]
+        questions += [functools.partial(made.probability_within, candidates=5)]
+    for ask in questions:
+        with contextlib.suppress(*DOCUMENTED):
+            ask(draw(PARAMETERS))
+
+
+def check_constructor(function: Callable[..., Any], examples: int) -> None:
+    @settings(max_examples=examples, **FIXED)
+    @given(st.data())
+    def construct(data: st.DataObject) -> None:
+        given = arguments(data.draw, function)
+        try:
+            use(function(**given), data.draw)
+        except DOCUMENTED:
+            return
+
+    construct()
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    return function.__qualname__
+
+
+@pytest.mark.parametrize("function", CONSTRUCTORS, ids=name_of)
+def test_any_parameters(function: Callable[..., Any]) -> None:
+    check_constructor(function, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", CONSTRUCTORS, ids=name_of)
+def test_many_parameters(function: Callable[..., Any]) -> None:
+    check_constructor(function, 1000)
+
+
+@settings(max_examples=15, **FIXED)
+@given(st.data())
+def test_any_terms_of_a_ledger(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / "privacy.db")
+        try:
+            ledger.create("visits", **{**USUAL_TERMS, **arguments(data.draw, en.PrivacyBudget)})
+            ledger.raise_cap("visits", epsilon=data.draw(PARAMETERS), reason="more")
+        except DOCUMENTED:
+            pass
+        ledger.verify()
+
+
+USUAL_TERMS = {"neighbors": "add-remove", "unit": "row", "epsilon": 1}
+
+
+def test_an_exception_that_is_not_documented_is_found() -> None:
+    """Positive control: an overflow, which is neither a TypeError nor a ValueError."""
+
+    def overflowing(epsilon: object) -> float:
+        return 10.0 ** float(epsilon)
+
+    with pytest.raises(OverflowError):
+        check_constructor(overflowing, 100)
+
+
+# Data
+
+DTYPES = [
+    "?",
+    "i1",
+    "i2",
+    "i4",
+    "i8",
+    "u1",
+    "u2",
+    "u4",
+    "u8",
+    "f2",
+    "f4",
+    "f8",
+    ">i4",
+    ">u8",
+    ">f4",
+    ">f8",
+    "S3",
+    "U2",
+    "M8[D]",
+    "c16",
+]
+DTYPES += ["f4", "f8", "f8", "i8"]  # more often than the others
+SPECIAL = [float("nan"), float("inf"), float("-inf"), -0.0]
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "contiguous": np.ascontiguousarray,
+    "fortran": np.asfortranarray,
+    "every other": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "backwards": lambda x: x[::-1],
+    "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), x.dtype, offset=1).reshape(x.shape) if x.size else x,
+    "masked": lambda x: np.ma.array(x, mask=np.arange(x.size).reshape(x.shape) % 3 == 0),
+    "list": lambda x: x.tolist(),
+    "object": lambda x: x.astype(object),
+}
+
+
+def released(function: Callable[[Any], Any], x: Any) -> object:
+    """The type and shape of what comes out, or of the exception."""
+    try:
+        y = function(x)
+    except DOCUMENTED as error:
+        return type(error)
+    if isinstance(y, aggregates.Release):
+        return [(np.asarray(part).dtype, np.shape(part)) for part in (y.value, y.std_error)]
+    return type(y), np.asarray(y).dtype, np.shape(y)
+
+
+TERMS: dict[str, Any] = {"budget": None, "neighbors": "add-remove", "epsilon": "0.5"}
+
+
+def releases() -> dict[str, Callable[[Any], Any]]:
+    additive = [
+        en.Laplace(sensitivity=1, epsilon=1),
+        en.Laplace(sensitivity=4, epsilon=1, granularity=2),
+        en.Gaussian(sensitivity=1, rho=1),
+        en.DiscreteLaplace(sensitivity=1, epsilon=1),
+        en.DiscreteGaussian(sensitivity=1, rho=1),
+        en.Snapping(sensitivity=1, epsilon=1, bounds=(-5, 5)),
+        *(kind(epsilon=1, categories=9) for kind in LOCAL),
+    ]
+    selecting = [kind(sensitivity=1, epsilon=1) for kind in (en.Exponential, en.PermuteAndFlip)]
+    n = 12
+    groups = {"by": np.arange(n) % 3, "keys": [0, 1, 5], "person": np.arange(n) // 2}
+    groups |= {"rows_per_person": 1, "groups_per_person": 2}
+    return {
+        **{repr(m): lambda x, m=m: m.release(x, budget=None) for m in additive},
+        **{repr(m): lambda x, m=m: m.release(x, budget=None, disjoint=True) for m in selecting},
+        "clip_l1": lambda x: en.clip_l1(x, 2),
+        "clip_l2": lambda x: en.clip_l2(x, 2),
+        "count": lambda x: aggregates.count(x, **TERMS),
+        "count of groups": lambda x: aggregates.count(by=x, keys=[1, 2], **TERMS),
+        "sum": lambda x: aggregates.sum(x, bounds=(0, 9), **TERMS),
+        "sum of groups": lambda x: aggregates.sum(x, bounds=(0, 9), **groups, **TERMS),
+        "mean of people": lambda x: aggregates.mean(np.ones(n), bounds=(0, 9), person=x, rows_per_person=2, **TERMS),
+        "variance": lambda x: aggregates.variance(x, bounds=(-3, 9), **TERMS),
+        "quantile": lambda x: aggregates.quantile(x, 0.5, bounds=(0, 9), **TERMS),
+        "histogram": lambda x: aggregates.histogram(x, edges=[0, 1, 5], **TERMS),
+        "vector sum": lambda x: aggregates.vector_sum(x, norm="l1", bound=2, **TERMS),
+    }
+
+
+RELEASES = releases()
+
+
+def arrays(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, str]:
+    """Ordinary data and any bits of one type and shape, and a layout for both."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    shape = draw(st.sampled_from([(12,), (12,), (3,), (0,), (1,), (4, 3), (2, 0), (40,)]))
+    count = int(np.prod(shape))
+    if dtype.kind in "USM?":  # whose values are not any bits
+        values = draw(st.lists(st.integers(0, 1 if dtype.kind == "?" else 99), min_size=count, max_size=count))
+        wild = np.array(list(map(str, values)) if dtype.kind in "US" else values).astype(dtype)
+    elif dtype.kind == "f" and draw(st.booleans()):
+        number = st.one_of(st.floats(width=8 * dtype.itemsize), st.sampled_from(SPECIAL))
+        values = draw(st.lists(number, min_size=count, max_size=count))
+        wild = np.array(values, dtype)
+    else:
+        size = dtype.itemsize * count
+        wild = np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype)
+    return np.zeros(shape, dtype), wild.reshape(shape), draw(st.sampled_from(list(LAYOUTS)))
+
+
+def check_data(names: Sequence[str], examples: int) -> None:
+    @settings(max_examples=examples, **FIXED)
+    @given(st.data())
+    def compare(data: st.DataObject) -> None:
+        tame, wild, layout = arrays(data.draw)
+        with np.errstate(all="raise"):
+            arranged = [LAYOUTS[layout](x) for x in (tame, wild)]
+            for name in names:
+                expected, got = (released(RELEASES[name], x) for x in arranged)
+                assert got == expected, (name, layout, tame.dtype)
+
+    compare()
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_data_changes_values_alone(name: str) -> None:
+    check_data([name], 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RELEASES)
+def test_much_data_changes_values_alone(name: str) -> None:
+    check_data([name], 2000)
+
+
+def test_data_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positive control: a release that refuses what is not finite, and one whose type depends on values."""
+
+    def refusing(x: Any) -> Any:
+        if getattr(x, "dtype", None) == np.float64 and not np.isfinite(x).all():
+            raise ValueError("not finite")
+        return x
+
+    for broken in (refusing, lambda x: [] if np.asarray(x).any() else 0):
+        monkeypatch.setitem(RELEASES, "broken", broken)
+        with pytest.raises(AssertionError):
+            check_data(["broken"], 100)
+
+
+# The command line
+
+VALUES = [
+    "1",
+    "0.5",
+    "1e-6",
+    "0",
+    "-1",
+    "1e308",
+    "nan",
+    "x",
+    "",
+    "1,2",
+    "0.1,0.5",
+    "0,10",
+    "1/3",
+    "9" * 400,
+    "a=b",
+    "\0",
+    "é",
+]
+COMMANDS: dict[str, tuple[list[str], list[str]]] = {
+    "noise": (
+        ["in.csv", "-o", "out.csv", "--force", "--column=visits", "--sensitivity=1", "--epsilon=1"],
+        ["--column", "--sensitivity", "--epsilon", "--delta", "--rho", "--mechanism", "--granularity", "--nan"],
+    ),
+    "budget": (
+        ["--epsilon=1", "--query-epsilon=0.1"],
+        ["--epsilon", "--delta", "--query-epsilon", "--queries", "--mechanism", "--json"],
+    ),
+    "utility": (
+        ["--mechanism=laplace", "--sensitivity=1", "--epsilon=1", "--trials=0"],
+        ["--mechanism", "--statistic", "--epsilon", "--target-error", "--delta", "--exact", "--bounds", "--csv"],
+    ),
+    "ledger": (
+        ["create", "new.db", "--budget=b", "--epsilon=1", "--neighbors=add-remove", "--unit=row"],
+        ["--epsilon", "--delta", "--neighbors", "--unit", "--budget", "--method", "--json"],
+    ),
+    "plan": (["job.toml"], ["--id", "--date", "--expect", "--json"]),
+    "verify": (["out.csv"], ["--ledger", "--json"]),
+}  # fmt: skip
+
+
+def check_command(command: str, examples: int, capsys: pytest.CaptureFixture[str]) -> None:
+    base, options = COMMANDS[command]
+
+    @settings(max_examples=examples, **FIXED)
+    @given(st.lists(st.tuples(st.sampled_from(options), st.sampled_from(VALUES)), max_size=4))
+    def run(chosen: list[tuple[str, str]]) -> None:
+        words = [f"{option}={value}" if option not in ("--json", "--csv") else option for option, value in chosen]
+        code = main([command, *base, *words])
+        told = "".join(capsys.readouterr())
+        assert code in set(ExitCode), (words, code)
+        assert "unexpected" not in told, (words, told)
+        assert "Traceback" not in told, (words, told)
+
+    run()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("name,visits\na,3\nb,\n")
+    Path("job.toml").write_text('id = "x"\n[privacy]\nepsilon = 1\n')
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_any_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    check_command(command, 40, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_many_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    check_command(command, 500, capsys)

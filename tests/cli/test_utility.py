@@ -155,7 +155,7 @@ def test_without_matplotlib(run, folder, monkeypatch):
         ([*LAPLACE, "--epsilon=1", "--exact=1,y"], "--exact must be a decimal number"),
         ([*LAPLACE, "--epsilon=1", "--exact=0.5,1e400"], "--exact: a number is too large for a double"),
         ([*MEAN, "--epsilon=1", "--monotonic"], "--monotonic: it is for --mechanism exponential"),
-        ([*MEAN[:1], "--statistic=count", *MEAN[2:], "--epsilon=1"], "--bounds: a count has none"),
+        ([*MEAN[:1], "--statistic=count", *MEAN[2:], "--epsilon=1"], "--statistic count has none"),
         ([*LAPLACE, "--epsilon=1", "--alpha=2"], "alpha must lie between"),
         ([*LAPLACE, "--epsilon=1", "--trials=-1"], "--trials must be a whole number"),
         ([*LAPLACE, "--epsilon=1", "--trials=1e12"], "trials must be at most"),

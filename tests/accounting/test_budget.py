@@ -13,7 +13,7 @@ import timeit
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend
@@ -115,6 +115,8 @@ def test_amounts_that_are_no_spend(amount, error):
     assert len(budget.history) == 1
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(
     st.fractions(Fraction(1, 100), 10),
     st.lists(st.fractions(0, 2) | st.decimals("0.001", 2, places=3).map(Fraction), max_size=25),
@@ -135,6 +137,8 @@ def test_sums_agree_with_plain_fractions(cap, spends):
     assert sum((entry.cost.epsilon for entry in budget.history), Fraction(0)) == spent
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(
     st.fractions(Fraction(1, 100), 10),
     st.fractions(Fraction(1, 1000), Fraction(1, 2)),
@@ -335,6 +339,8 @@ def test_history():
 # --- split ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(
     st.fractions(Fraction(1, 100), 10),
     st.fractions(0, 1),

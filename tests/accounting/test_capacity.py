@@ -172,8 +172,9 @@ def test_counts_are_the_largest_proved_ones(each, epsilon, delta):
         assert not proved(capacity.rule, each, count + 1, epsilon, delta)
 
 
+@pytest.mark.usefixtures("repetition")
 @given(st.integers(1, 300), amount, small)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=5)
 def test_sizes_are_the_largest_proved_ones(times, epsilon, delta):
     for capacity in largest_query_epsilon(times, epsilon=epsilon, delta=delta):
         each = capacity.amount

@@ -9,7 +9,7 @@ import pickle
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise.accounting import PrivacyCost, disjoint, pure_rho
@@ -92,6 +92,8 @@ def test_multiples_are_whole(times, error):
         times * PrivacyCost(epsilon=1)
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(costs, st.integers(0, 12))
 def test_a_multiple_is_a_repeated_sum(cost, k):
     zero = 0 * cost
@@ -100,6 +102,8 @@ def test_a_multiple_is_a_repeated_sum(cost, k):
         assert sum([cost] * k) == k * cost
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(costs, costs_in_both, costs)
 def test_sums_are_commutative_and_associative(a, b, c):
     assert a + b == b + a
@@ -164,6 +168,8 @@ def test_equal_parts_keep_what_is_known_of_their_loss():
     assert disjoint((part for _ in range(5)), neighbors="replace-one").losses == (2 * part).losses
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(st.lists(costs_in_both, min_size=1, max_size=6))
 def test_disjoint_lies_between_the_largest_and_the_sum(parts):
     largest, two = disjoint(parts, neighbors="add-remove"), disjoint(parts, neighbors="replace-one")

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from golden import is_just_above, load
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise.accounting import laplace, laplace_delta, laplace_epsilon, laplace_rdp, optimal_epsilon, rdp_epsilon
@@ -101,6 +101,8 @@ def test_a_change_in_one_coordinate_is_the_worst(whole, parts, epsilon):
     assert laplace_delta(whole / parts, epsilon, times=parts) <= laplace_delta(whole, epsilon)
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(st.fractions(Fraction(1, 10), 2), st.integers(1, 12), st.sampled_from(["0.1", "1e-4", "1e-9"]))
 def test_inverse_and_order(each, times, delta):
     epsilon = laplace_epsilon(each, delta, times=times)
@@ -128,9 +130,9 @@ def test_long_parameters_keep_the_contract():
 
 
 def test_the_largest_number_of_releases_is_quick():
-    started = time.perf_counter()
+    started = time.process_time()
     assert float(laplace_epsilon("0.1", 1e-6, times=laplace.MOST_TIMES)) == pytest.approx(4.6926674, abs=1e-7)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ TOLERANCE = 1e-5  # of a discretisation of 1e-4
 
 
 GAUSSIAN = [row for row in load("gaussian_profile")["epsilon"] if Fraction(row["delta"]) >= Fraction(1, 10**9)]
+GAUSSIAN = [pytest.param(row, marks=[pytest.mark.slow] * (i % 3 > 0)) for i, row in enumerate(GAUSSIAN)]
 
 
 @pytest.mark.parametrize("row", GAUSSIAN, ids=str)

@@ -62,7 +62,8 @@ rhos = st.fractions(Fraction(1, 10**6), 50)
 deltas = st.sampled_from(["0.9", "1e-2", "1e-6", "1e-15", "1e-300"])
 
 
-@settings(max_examples=30)
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=10)
 @given(rhos, deltas)
 def test_inverses(rho, delta):
     epsilon = zcdp_epsilon(rho, delta)
@@ -74,7 +75,8 @@ def test_inverses(rho, delta):
         assert zcdp_delta(rho, epsilon) <= Fraction(delta) * (1 + Fraction(1, 10**9))
 
 
-@settings(max_examples=40)
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=15)
 @given(rhos, rhos, deltas)
 def test_epsilon_grows_with_rho(a, b, delta):
     a, b = sorted((a, b))
@@ -90,14 +92,16 @@ def test_extremes(rho, delta):
         assert 0.999999 < zcdp_rho(epsilon, delta) / Fraction(rho) < 1.000001
 
 
-@settings(max_examples=40)
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=15)
 @given(rhos, deltas, deltas)
 def test_epsilon_falls_with_delta(rho, a, b):
     a, b = sorted((a, b), key=Fraction)
     assert zcdp_epsilon(rho, b) <= zcdp_epsilon(rho, a) * (1 + Fraction(1, 10**9))
 
 
-@settings(max_examples=40)
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=15)
 @given(rhos, st.fractions(0, 60), st.fractions(0, 60))
 def test_delta_falls_with_epsilon(rho, a, b):
     a, b = sorted((a, b))

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
@@ -75,6 +75,8 @@ def test_exactly_k_fit(mechanism, params, k):
         budget.spend(fit)
 
 
+@pytest.mark.usefixtures("repetition")
+@settings(max_examples=25)
 @given(st.fractions(Fraction(1, 1000), 20), st.lists(st.fractions(Fraction(1, 100), 5), min_size=1, max_size=20))
 def test_nothing_exceeds_the_promise(epsilon, spends):
     budget = zcdp_budget(epsilon)

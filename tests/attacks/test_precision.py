@@ -146,6 +146,9 @@ def test_clopper_pearson_covers_exactly(seen: int, trials: int, alpha: float) ->
 
 
 def _binomial_tail(counts: range, trials: int, p: float) -> float:
+    """P(the number of successes is in `counts`), by the few below them if these are all others."""
+    below = range(counts.start) if counts.stop > trials and 2 * counts.start < trials else None
     with gmpy2.context(precision=200):
         q = gmpy2.mpfr(p)
-        return float(sum(gmpy2.comb(trials, k) * q**k * (1 - q) ** (trials - k) for k in counts))
+        mass = sum(gmpy2.comb(trials, k) * q**k * (1 - q) ** (trials - k) for k in below or counts)
+        return float(1 - mass if below else mass)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from exactnoise.cli import demo
+from exactnoise.cli.errors import CommandError
+
 FILES = ["privacy.db", "visits-noisy.csv", "visits-noisy.csv.release.json", "visits.csv"]
 
 
@@ -67,6 +70,12 @@ def test_refusal_is_the_budgets_own(run, folder):
         budget.spend(PrivacyCost(epsilon=1))
     shown = run("demo").out.split("ONCE MORE?")[1].split("THE FILES")[0]
     assert " ".join(str(refusal.value).split()) in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(("same", "words"), [(False, "gave another table"), (True, "let a second release pass")])
+def test_a_demo_that_goes_wrong_says_to_release_nothing(same, words):
+    with pytest.raises(CommandError, match=f"{words}; do not release anything"):
+        demo._once_more(same, lambda: None)
 
 
 def test_the_next_command_works(run, folder):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -79,6 +80,21 @@ def test_rows_are_added_to_a_database_once(job):
     connection.close()
     refused = job("publish", "job.toml", "--into", "all.db", "--table", "other", "-o", "1.csv", "--id", "1")
     assert (refused.code, "published as" in refused.err, "other columns" in refused.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("into", ["nowhere/all.db", "out.csv"])
+def test_what_cannot_be_added_is_published_all_the_same(job, into):
+    refused = job("publish", "job.toml", "--into", into, "-o", "out.csv", "--id", "1")
+    assert (refused.code, refused.out) == (5, "")
+    assert re.search("published as .*out.csv, but not added to", refused.err)
+    assert job("verify", "out.csv", "--ledger", "privacy.db").code == 0
+    assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["remaining"] == {"epsilon": "1"}
+
+
+def test_the_metadata_is_no_table(job):
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "1").code == 0
+    refused = job("verify", "out.csv.release.json")
+    assert (refused.code, "is the metadata of a table: say out.csv" in refused.err) == (2, True)
 
 
 def test_json(job):

@@ -75,5 +75,12 @@ def test_a_system_without_proc(monkeypatch, tmp_path):
     ended = in_child(Holder.current).result()
     assert ended.alive() is False
     assert replace(own, pid=os.getppid()).alive() is True
+
+    def of_somebody_else(pid, number):
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", of_somebody_else)
+        assert own.alive() is True
     monkeypatch.setattr(os, "name", "nt")
     assert holder._exists(1) is None

@@ -6,10 +6,12 @@ words that follow are chosen here: they put y at such distances from a half-inte
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import re
 import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -275,14 +277,29 @@ def test_no_later_word_changes_a_settled_lane(kind: type[Mechanism], s: float) -
 # A core with a wrong constant
 
 
+def compiled(directory: Path, native: Path, *sources: str) -> list[Path]:
+    """Objects with symbols that other libraries see."""
+    flags = [flag for flag in compilers.build_flags() if flag != "-fvisibility=hidden"]
+    paths = [native / source for source in sources]
+    compilers.run(compilers.COMPILERS[0], *flags, "-O1", "-fPIC", "-c", *paths, cwd=directory)
+    return [(directory / source).with_suffix(".o") for source in sources]
+
+
+@cache
+def without_fixed_point() -> list[Path]:
+    """What en_settle needs of the core that no constant of fixed_point.h is in."""
+    directory = Path(tempfile.mkdtemp(prefix="core-"))
+    atexit.register(shutil.rmtree, directory)
+    return compiled(directory, compilers.NATIVE, "plan.c", "kernels_portable.c")
+
+
 class Core:
     """en_settle of a library of its own."""
 
     def __init__(self, native: Path, directory: Path) -> None:
         library = directory / "core.so"
-        sources = [native / name for name in ("settle.c", "plan.c", "kernels_portable.c")]
-        flags = [flag for flag in compilers.build_flags() if flag != "-fvisibility=hidden"]
-        compilers.run(compilers.COMPILERS[0], *flags, "-O1", "-shared", "-fPIC", f"-I{native}", *sources, "-o", library)
+        objects = [*compiled(directory, native, "settle.c"), *without_fixed_point()]
+        compilers.run(compilers.COMPILERS[0], "-shared", *objects, "-o", library)
         self.library = ctypes.CDLL(str(library))
         self.library.en_settle.restype = ctypes.c_size_t
 

@@ -22,8 +22,6 @@ from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.ledger.store import Rows
 from exactnoise.publish.durable import sha256_of
 
-ROUNDS = [pytest.param(8, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)]
-
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
@@ -147,7 +145,7 @@ def check_finished(folder: Path, answer: str | None) -> None:
     assert budget.spent == costs(1)
 
 
-@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("rounds", [pytest.param(8, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_once(folder, step, rounds):
     for number in range(rounds):
@@ -161,7 +159,7 @@ def test_killed_once(folder, step, rounds):
         check_finished(place, answer)
 
 
-@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("rounds", [pytest.param(8, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)])
 def test_killed_again_and_again(folder, rounds):
     """What a crash left, another one finds: any sequence of them, drawn at random."""
     chance = random.Random(20261130)

@@ -164,6 +164,18 @@ def test_bad_files_of_keys(tmp_path):
         loaded(tmp_path, ('["c", "a", "b"]', '{file = "sites.csv", type = "integer"}'))
 
 
+@pytest.mark.parametrize("name", ["", " ", "\ud800"])
+def test_ids_that_no_ledger_can_hold(tmp_path, name):
+    with pytest.raises(JobError, match="the id must be text that is not empty"):
+        Job.load(write_job(tmp_path), id=name)
+
+
+def test_too_many_combinations_of_keys(tmp_path):
+    two = [('["c", "a", "b"]', "{from = 0, to = 9999}\nday = {from = 0, to = 9999}")]
+    with pytest.raises(JobError, match="100000000 combinations are too many for one table"):
+        loaded(tmp_path, *two, text=JOB.replace('by = ["site"]', 'by = ["site", "day"]'))
+
+
 def test_a_job_without_statistics(tmp_path):
     (tmp_path / "job.toml").write_text(JOB[: JOB.index("[[statistic]]")])
     with pytest.raises(JobError, match="statistic is missing: what to publish"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -368,6 +369,25 @@ def test_a_file_system_without_links(tmp_path, budget, monkeypatch):
     monkeypatch.setattr(os, "link", none)
     publish_visits(tmp_path)
     assert files(tmp_path) == FINISHED
+
+
+def test_another_file_that_appears_on_a_file_system_without_links(tmp_path, budget, monkeypatch):
+    """It is not replaced, and what was drawn waits until there is room."""
+
+    def none(_, final):
+        final.write_bytes(b"of somebody else")
+        raise PermissionError("no links")
+
+    monkeypatch.setattr(os, "link", none)
+    with pytest.raises(FileExistsError, match="is not this release: move it away") as error:
+        publish_visits(tmp_path)
+    monkeypatch.undo()
+    theirs = Path(error.value.filename)
+    assert theirs.read_bytes() == b"of somebody else"
+    assert budget.spent == costs(1)
+    theirs.unlink()
+    publish_visits(tmp_path, never).verify(budget.ledger)
+    assert budget.spent == costs(1)
 
 
 @pytest.mark.parametrize("moment", ["before the metadata", "before the table"])

@@ -155,6 +155,22 @@ def database(tmp_path, *statements):
     return path
 
 
+def test_later_batches_of_arrow_keep_the_types_of_the_first(tmp_path):
+    """What is of another type is missing; a first batch of several types is text."""
+    with contextlib.closing(open_writer(tmp_path / "out.parquet", "parquet")) as writer:
+        writer.write({"n": [1, 2], "mixed": [1, "a"]})
+        writer.write({"n": ["x", 3], "mixed": [2.5, None]})
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.schema.field("n").type == pa.int64()
+    assert table.to_pydict() == {"n": [1, 2, None, 3], "mixed": ["1", "a", "2.5", None]}
+
+
+def test_a_header_that_no_csv_reader_takes(tmp_path):
+    (tmp_path / "in.csv").write_bytes(b'"' + b"a" * 200_000 + b'"\n1\n')  # longer than the csv module allows
+    with pytest.raises(SchemaError, match="column 'n' is not in the header"):
+        open_table(tmp_path / "in.csv", columns={"n": "number"})
+
+
 def test_sqlite_is_read(tmp_path):
     path = database(
         tmp_path,

@@ -67,6 +67,41 @@ static void *keep(void *argument) {
     return NULL;
 }
 
+/* A value as it was given or as it is counted. */
+typedef struct {
+    uint64_t bits;
+    size_t index;
+} secret;
+
+static int compare(const void *one, const void *other) {
+    const uint64_t a = ((const secret *)one)->bits, b = ((const secret *)other)->bits;
+    return (a > b) - (a < b);
+}
+
+/* How many of the values are somewhere on the stack. */
+static size_t count_found(const char *stack, const en_strided *x) {
+    static secret secrets[2 * N];
+    for (size_t i = 0; i < N; i++) {
+        uint64_t bits;
+        memcpy(&bits, en_item(x, i), 8);
+        secrets[2 * i] = (secret){bits, i};
+        secrets[2 * i + 1] = (secret){(uint64_t)(int64_t)(en_from_bits(bits) * 0x1p30), i};
+    }
+    qsort(secrets, 2 * N, sizeof(secret), compare);
+    char seen[N] = {0};
+    for (size_t offset = 0; offset + 8 <= STACK; offset++) {
+        secret here = {0, 0};
+        memcpy(&here.bits, stack + offset, 8);
+        const secret *known = here.bits == 0 ? NULL : bsearch(&here, secrets, 2 * N, sizeof(secret), compare);
+        if (known != NULL)
+            seen[known->index] = 1;
+    }
+    size_t found = 0;
+    for (size_t i = 0; i < N; i++)
+        found += (size_t)seen[i];
+    return found;
+}
+
 static void search(const char *name, const char *variant, void *(*function)(void *), job *work) {
     char *stack = aligned_alloc(4096, STACK);
     if (stack == NULL)
@@ -80,14 +115,7 @@ static void search(const char *name, const char *variant, void *(*function)(void
         abort();
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
-    size_t found = 0;
-    for (size_t i = 0; i < N; i++) {
-        uint64_t q[2];
-        memcpy(&q[0], en_item(&work->x, i), 8);
-        q[1] = (uint64_t)(int64_t)(en_from_bits(q[0]) * 0x1p30); /* as it is counted */
-        found += memmem(stack, STACK, &q[0], 8) != NULL || memmem(stack, STACK, &q[1], 8) != NULL;
-    }
-    printf("%s-%s %zu\n", name, variant, found);
+    printf("%s-%s %zu\n", name, variant, count_found(stack, &work->x));
     free(stack);
 }
 

@@ -1,6 +1,6 @@
 """Run the C core under the compilers' sanitizers; exit 1 on any finding.
 
-    python tests/native/c/sanitize.py [--native DIRECTORY] [--driver FILE] [--checks KIND] [COMPILER ...]
+    python tests/native/c/sanitize.py [--native DIRECTORY] [--driver FILE] [--checks KIND] [--level N] [COMPILER ...]
 
 Builds the core with each of DRIVERS, or with the one named, warnings being errors, by every compiler named (gcc and
 clang, if found, by default), runs the programs and compares the checksums of all compilers and instruction sets.
@@ -26,13 +26,14 @@ CHECKS = {"bounds": BOUNDS, "memory": "memory", "threads": "thread"}
 SANITIZERS = {"gcc": ["bounds", "threads"], "clang": ["bounds", "memory", "threads"]}
 ONE_THREAD = ["driver.c", "response_driver.c", "selection_driver.c", "aggregation_driver.c"]
 DRIVERS = {"bounds": ONE_THREAD, "memory": ONE_THREAD, "threads": ["threads_driver.c"]}
-# The last -O counts: higher levels let the compiler use undefined behaviour before the sanitizer sees it.
-FLAGS = ["-O1", "-g", "-pthread", "-fno-sanitize-recover=all"]
+FLAGS = ["-g", "-pthread", "-fno-sanitize-recover=all"]
 
 
-def sanitize(compiler: str, checks: str, native: Path, directory: Path, drivers: list[str]) -> dict[str, str] | None:
+def sanitize(
+    compiler: str, checks: str, native: Path, directory: Path, drivers: list[str], level: int
+) -> dict[str, str] | None:
     """Return each driver's checksums, or None after printing what was found."""
-    flags = [*compilers.build_flags(), *compilers.WARNINGS, *FLAGS, f"-fsanitize={checks}", f"-I{native}"]
+    flags = [*compilers.build_flags(), *compilers.WARNINGS, *FLAGS, f"-O{level}", f"-fsanitize={checks}", f"-I{native}"]
     sources = sorted(native.glob("*.c"))
     objects = [source.with_suffix(".o").name for source in sources]
     if run([compiler, *flags, "-c", *map(str, sources)], checks, directory) is None:
@@ -66,6 +67,8 @@ def main() -> int:
     parser.add_argument("--native", type=Path, default=compilers.NATIVE)
     parser.add_argument("--driver", choices=sorted(set().union(*DRIVERS.values())))
     parser.add_argument("--checks", choices=CHECKS)
+    # Higher levels let the compiler use undefined behaviour before the sanitizer sees it.
+    parser.add_argument("--level", type=int, choices=[0, 1], default=1, help="0 compiles faster and runs slower")
     args = parser.parse_args()
     if not args.compilers:
         print("no C compiler found")
@@ -77,7 +80,7 @@ def main() -> int:
                 drivers = [driver for driver in DRIVERS[kind] if args.driver in (None, driver)]
                 if not drivers:
                     continue
-                outputs = sanitize(compiler, CHECKS[kind], args.native.resolve(), Path(directory), drivers)
+                outputs = sanitize(compiler, CHECKS[kind], args.native.resolve(), Path(directory), drivers, args.level)
                 if outputs is None:
                     return 1
                 for driver, output in outputs.items():

@@ -79,10 +79,10 @@ def test_wrong_types(value):
     ids=lambda value: repr(value)[:30],
 )
 def test_refused_values(value):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match=r"\Aepsilon must .*, got ") as refusal:
         exact(value, "epsilon")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert repr(value)[:20] in str(refusal.value)
     assert len(str(refusal.value)) < 250
 
@@ -122,10 +122,10 @@ def test_other_reals_mean_their_exact_value():
 )
 @pytest.mark.parametrize("price", [False, True])
 def test_lengths_that_would_be_slow(value, price):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match=r"\Aepsilon must lie between 1e-400 and 1e400 .*, got ") as refusal:
         exact(value, "epsilon", price=price)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
     assert len(str(refusal.value)) < 250
 
 

@@ -29,29 +29,29 @@ from exactnoise.accounting import PrivacyBudget, PrivacyCost, laplace_rho
     ],
 )
 def test_refused_at_once(use, value):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match=r"must lie between 1e-400 and 1e400 .*, got a (int|Fraction) of thousands"):
         use(value)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
 
 
 @pytest.mark.parametrize("delta", ["1e-301", 5e-324, Fraction(1, 10**2000)], ids=["text", "float", "fraction"])
 @pytest.mark.parametrize("build", [Gaussian, Gaussian.from_accuracy], ids=["constructor", "from_accuracy"])
 def test_the_least_delta_of_gaussian_noise(build, delta):
     price = {"epsilon": 1} if build is Gaussian else {"half_width": 10}
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match=r"^delta must be at least 1e-300, got "):
         build(sensitivity=1, delta=delta, **price)
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
 
 
 def test_the_longest_parameters_have_a_price():
     long, other = Fraction(2**8000 - 1, 2**7999 + 1), Fraction(2**8000 - 3, 2**7999 + 5)
-    started = time.perf_counter()
+    started = time.process_time()
     assert Laplace(sensitivity=long, scale=other).cost.epsilon == long / other
     assert DiscreteLaplace(sensitivity=1, scale=other).cost.epsilon == 1 / other
     assert Laplace(sensitivity=Fraction(1, 2**7999), epsilon=Fraction(1, 2**7999)).cost.rho > 0
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_sums_may_outgrow_every_bound():

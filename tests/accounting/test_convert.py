@@ -107,12 +107,12 @@ def test_a_bounded_range_is_worth_having(epsilon):
 
 @pytest.mark.parametrize("epsilon", ["1e-400", "5e-324", "1e-200", "1e6", "1e300", "1e400"])
 def test_extreme_epsilons_are_quick(epsilon):
-    started = time.perf_counter()
+    started = time.process_time()
     amount = Fraction(epsilon)
     values = [laplace_rho(epsilon)]
     values += [discrete_laplace_rho(epsilon, d) for d in (1, 2, 10**6, 10**18)]
     exponential = exponential_rho(epsilon)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     for rho in values:
         assert 0 < rho <= min(amount**2 / 2, amount) * (1 + Fraction(1, 10**18))
         assert rho >= (amount**2 / 3 if amount < 1 else amount - 1)
@@ -122,9 +122,9 @@ def test_extreme_epsilons_are_quick(epsilon):
 @pytest.mark.parametrize("epsilon", ["1e-30", "1e-9", 40, "1e300"])
 @pytest.mark.parametrize("categories", [3, 7, 10**5, 10**300])
 def test_extreme_randomized_response(epsilon, categories):
-    started = time.perf_counter()
+    started = time.process_time()
     rho = randomized_response_rho(epsilon, categories)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert 0 < rho <= pure_rho(epsilon) * (1 + Fraction(1, 10**9))
     assert rho >= randomized_response_rdp(1, epsilon, categories) * (1 - Fraction(1, 10**18))
 

@@ -117,12 +117,12 @@ def test_delta_is_monotone(rho, other, epsilon, another):
 @pytest.mark.parametrize("rho", ["1e-300", "1e-30", 1, "1e10", "1e300"])
 @pytest.mark.parametrize("delta", ["1e-300", "1e-10", "0.999999"])
 def test_extremes(rho, delta):
-    started = time.perf_counter()
+    started = time.process_time()
     epsilon = gaussian_epsilon(rho, delta)
     assert 0 <= epsilon <= zcdp_epsilon(rho, delta)
     if epsilon:
         assert gaussian_rho(epsilon, delta) <= Fraction(rho) * (1 + Fraction(1, 10**15))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

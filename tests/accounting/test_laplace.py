@@ -128,9 +128,9 @@ def test_long_parameters_keep_the_contract():
 
 
 def test_the_largest_number_of_releases_is_quick():
-    started = time.perf_counter()
+    started = time.process_time()
     assert float(laplace_epsilon("0.1", 1e-6, times=laplace.MOST_TIMES)) == pytest.approx(4.6926674, abs=1e-7)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

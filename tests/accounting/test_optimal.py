@@ -186,9 +186,9 @@ def test_equal_and_several_agree(each, times, delta):
 @pytest.mark.parametrize("times", [1500, 10**4, 10**5, 10**7])
 @pytest.mark.parametrize("each", ["0.001", "0.01", "0.1", "1"])
 def test_many_queries(each, times):
-    start = time.perf_counter()
+    start = time.process_time()
     epsilon = optimal_epsilon(each, times=times, delta=1e-6)
-    assert time.perf_counter() - start < 5  # 0.05 s for 10^5, 0.4 s for 10^7; the machine may be busy
+    assert time.process_time() - start < 5  # 0.05 s for 10^5, 0.4 s for 10^7; the machine may be busy
     assert optimal_delta(each, times=times, epsilon=epsilon) <= Fraction(1, 10**6)
     assert optimal_delta(each, times=times, epsilon=epsilon * (1 - Fraction(1, 10**15))) > Fraction(1, 10**6)
     assert epsilon <= rdp_epsilon(lambda order: times * pure_rdp(order, each), 1e-6)
@@ -291,7 +291,7 @@ def test_series(case):
 
 
 def test_limits():
-    start = time.perf_counter()
+    start = time.process_time()
     plans = {
         "kinds": [1.001**i for i in range(99)],
         "sums": {"0.1": 30_000, "0.2": 30_000, "0.30001": 1000},
@@ -303,7 +303,7 @@ def test_limits():
             optimal_epsilon(plan, delta=1e-6)
         with pytest.raises(ValueError, match="epsilons must have at most"):
             optimal_delta(plan, epsilon="0.001")
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     with pytest.raises(ValueError, match="up to 100000000 queries, got 100000001"):
         optimal_epsilon(0.1, times=10**8 + 1, delta=1e-6)
     assert too_many_sums(0.1, times=10**8 + 1)
@@ -313,9 +313,9 @@ def test_limits():
 
 def test_the_largest_plans_of_several_epsilons():
     plan = [Fraction(2**i, 10**5) for i in range(16)]  # 2^16 different sums
-    start = time.perf_counter()
+    start = time.process_time()
     epsilon = optimal_epsilon(plan, delta=1e-6)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert optimal_delta(plan, epsilon=epsilon) <= Fraction(1, 10**6)
     assert optimal_delta(plan, epsilon=epsilon * (1 - Fraction(1, 10**15))) > Fraction(1, 10**6)
 

@@ -127,9 +127,9 @@ def test_one_kind_has_its_exact_profile():
 
 def test_many_laplace_releases_take_the_better_theorem():
     many = 10**5 * Laplace(sensitivity=1, epsilon="0.001").cost
-    started = time.perf_counter()
+    started = time.process_time()
     epsilon = many.epsilon_at(1e-6)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     by_curve = rdp_epsilon(lambda order: 10**5 * laplace_rdp(order, "0.001"), 1e-6)
     assert epsilon == min(by_curve, optimal_epsilon("0.001", times=10**5, delta=1e-6))
 

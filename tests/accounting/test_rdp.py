@@ -274,10 +274,10 @@ def test_extreme_curves(order, epsilon):
 
 
 def test_many_releases_are_quick():
-    started = time.perf_counter()
+    started = time.process_time()
     epsilon = rdp_epsilon(lambda order: 10**5 * laplace_rdp(order, "0.001"), 1e-6)
     assert float(epsilon) == pytest.approx(1.471299, abs=1e-6)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ TARGETS = {
     "riscv64": Target("riscv64-linux-gnu-gcc", runner="qemu-riscv64"),
     # Its bytes are in the other order. By default its compiler would compute in double what is written in float.
     "s390x": Target("s390x-linux-gnu-gcc", ("-fexcess-precision=fast",), "qemu-s390x"),
+    "musl": Target("musl-gcc"),
     "windows": Target("x86_64-w64-mingw32-gcc", runner=None, libraries=("-lbcrypt",)),
 }
 

@@ -1,4 +1,4 @@
-"""How often the fast path declines a lane: predicted from its windows, and counted.
+"""How often the fast path declines a lane: predicted from its windows, and counted; and how much longer it takes then.
 
     python benchmarks/ambiguous.py [--lanes 10000000]
 
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
+from collections import defaultdict
 
 import numpy as np
 
 from exactnoise import DiscreteLaplace, Gaussian, Laplace
-from exactnoise.testing import ambiguous_lanes, window, word_count
+from exactnoise.testing import ambiguous_lanes, release_from_words, window, word_count
 
 Mechanism = Laplace | Gaussian | DiscreteLaplace
 
-STEPS = (20, 36)  # log2 of scale / granularity: the default grid, and the finest one that is allowed
+STEPS = (10, 20, 30, 36)  # log2 of scale / granularity: 20 is the default grid, 36 the finest one that is allowed
 PIECE = 1 << 20
 
 
@@ -50,6 +52,26 @@ def counted(noise: Mechanism, lanes: int) -> int:
     return count
 
 
+def delay(noise: Mechanism, lanes: int = 30) -> tuple[float, float]:
+    """Return by how many microseconds a release of one value takes longer if its lane is declined: median and most."""
+    rng = np.random.default_rng(1)
+    x = np.zeros(1, np.int64 if isinstance(noise, DiscreteLaplace) else np.float64)
+    times = defaultdict(list)  # by whether the lane is declined
+    while len(times[True]) < lanes:
+        words = rng.integers(0, 2**64, word_count(noise, 1), np.uint64)
+        declined = ambiguous_lanes(noise, x, words).size > 0
+        if len(times[declined]) < lanes:
+            times[declined].append(min(timed(noise, x, words) for _ in range(200)))
+    usual = float(np.median(times[False]))
+    return float(np.median(times[True])) - usual, max(times[True]) - usual
+
+
+def timed(noise: Mechanism, x: np.ndarray, words: np.ndarray) -> float:
+    start = time.perf_counter_ns()
+    release_from_words(noise, x, words)
+    return (time.perf_counter_ns() - start) / 1000
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lanes", type=int, default=10_000_000)
@@ -67,6 +89,8 @@ def main() -> None:
                 f"{f'{name}, scale = 2^{bits} steps':<38}{f'2^{math.log2(share):.1f}':>9}"
                 f"{share * lanes:>12.1f}{counted(noise, lanes):>10}"
             )
+            if bits == STEPS[-1]:
+                print("    a declined lane takes {:.0f} us longer, {:.0f} us at most".format(*delay(noise)))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,17 @@ def test_line(clock, monkeypatch):
     assert terminal.getvalue().endswith(line + "\r\x1b[K")
 
 
+def test_line_of_steps(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    with Progress("simulating", 4, terminal, steps=True) as bar:
+        clock[0] += 4
+        bar.update(1)
+        assert (
+            terminal.getvalue().removeprefix("\r\x1b[K") == "simulating [" + "#" * 6 + "-" * 21 + "]  25 %  0:12 left"
+        )
+
+
 def test_closed_standard_error_shows_nothing(clock, monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
     with Progress("visits.csv", 80) as bar:
@@ -106,11 +117,12 @@ def slow_noise(tmp_path):
     return [sys.executable, "-c", script, "noise", str(table), *options]
 
 
-def test_process_on_a_terminal_shows_progress(slow_noise):
+def on_a_terminal(command):
+    """What a process that succeeds writes to standard error when that is a terminal."""
     import pty  # absent on Windows
 
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(slow_noise, stdout=subprocess.DEVNULL, stderr=theirs)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
     seen = b""
     try:
@@ -120,7 +132,30 @@ def test_process_on_a_terminal_shows_progress(slow_noise):
         pass
     os.close(ours)
     assert process.wait() == 0
+    return seen
+
+
+def test_process_on_a_terminal_shows_progress(slow_noise):
+    seen = on_a_terminal(slow_noise)
     assert re.search(rb"in\.csv \[#+-*\] +[0-9]+ % +[0-9.]+ MB/s +0:0[0-9] left", seen)
+    assert seen.endswith(b"\r\x1b[K")
+
+
+def test_long_checks_and_simulations_show_it_too(tmp_path):
+    from exactnoise.publish.durable import _CHUNK
+
+    table = tmp_path / "in.csv"
+    table.write_bytes(b"visits\n" + b"1\n" * (2 * _CHUNK))  # several chunks
+    noise = ["--column=visits", "--sensitivity=1", "--epsilon=1", "-o", str(tmp_path / "out.csv")]
+    assert subprocess.run([sys.executable, "-m", "exactnoise", "noise", str(table), *noise]).returncode == 0
+    always = "import sys, exactnoise.cli as cli; from exactnoise.cli import progress; progress._INTERVAL = 0; "
+    command = [sys.executable, "-c", always + "sys.exit(cli.main(sys.argv[1:]))"]
+    seen = on_a_terminal([*command, "verify", str(tmp_path / "out.csv")])
+    assert re.search(rb"out\.csv \[#+-*\] +[0-9]+ % +[0-9.]+ MB/s", seen)
+    assert seen.endswith(b"\r\x1b[K")
+    laplace = ["--mechanism=laplace", "--sensitivity=1", "--epsilon=0.1,0.5,1", "--trials=10"]
+    seen = on_a_terminal([*command, "utility", *laplace])
+    assert re.search(rb"simulating \[#+-*\]  33 %  0:0[0-9] left", seen)
     assert seen.endswith(b"\r\x1b[K")
 
 

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 
+import numpy as np
 import pytest
 
 from exactnoise.cli import utility as command
@@ -13,6 +14,9 @@ from exactnoise.utility import epsilon_for, table
 
 LAPLACE = ["utility", "--mechanism=laplace", "--sensitivity=1"]
 MEAN = ["utility", "--statistic=mean", "--bounds=0,60", "--rows=1000", "--neighbors=add-remove"]
+ROWS = ["--rows=1000", "--neighbors=add-remove"]
+HISTOGRAM = ["utility", "--statistic=histogram", *ROWS, "--edges=0,10,20,60"]
+VECTORS = ["utility", "--statistic=vector-sum", "--norm=l2", "--bound=3", *ROWS, "--delta=1e-6", "--dimensions=4"]
 
 
 def test_table(run):
@@ -52,6 +56,18 @@ def test_documents(run):
     first, second = csv.DictReader(io.StringIO(run(*options, "--csv").out))
     assert (first["epsilon"], float(first["std"])) == ("0.5", expected[0].std)
     assert (second["trials"], float(second["std"])) == ("50", expected[1].std)
+
+
+def test_histograms_and_vectors(run):
+    values = (np.arange(1000) + 0.5) * 0.06
+    expected = table("histogram", [1], data=values, edges=[0, 10, 20, 60], neighbors="add-remove", trials=0)
+    row = run(*HISTOGRAM, "--epsilon=1", "--trials=50", "--json").json["rows"][0]
+    assert (row["std"], row["relative_error"]) == (expected[0].std, expected[0].relative_error)
+    vectors = np.tile(np.eye(4) * 3, (250, 1))
+    given = {"norm": "l2", "bound": 3, "delta": "1e-6", "neighbors": "add-remove"}
+    expected = table("vector_sum", [1], data=vectors, trials=0, **given)
+    row = run(*VECTORS, "--epsilon=1", "--trials=50", "--json").json["rows"][0]
+    assert (row["std"], row["relative_error"]) == (expected[0].std, expected[0].relative_error)
 
 
 def test_a_selection(run, folder):
@@ -149,6 +165,12 @@ def test_without_matplotlib(run, folder, monkeypatch):
         ([*MEAN, "--epsilon=1", "--q=0.5"], "--q"),
         ([*MEAN[:-1], "--epsilon=1"], "--neighbors"),
         ([*MEAN, "--epsilon=1", "--rows=1e9"], "--rows must be at most"),
+        ([*MEAN, "--epsilon=1", "--edges=0,1"], "--edges"),
+        ([*HISTOGRAM[:-1], "--epsilon=1"], "--edges: the bins' edges"),
+        ([*HISTOGRAM, "--epsilon=1", "--edges=5"], "edges must have at least two"),
+        ([*VECTORS, "--epsilon=1", "--dimensions=1e7"], "--rows must be at most"),
+        ([*VECTORS[:-1], "--epsilon=1"], "--dimensions: how many numbers"),
+        ([*LAPLACE, "--epsilon=1", "--norm=l2"], "--norm: it is for --statistic"),
         ([*MEAN, "--epsilon=1", "--bounds=0"], "--bounds: two numbers"),
         ([*MEAN, "--epsilon=1", "--bounds=1,0"], "bounds"),
         ([*MEAN, "--epsilon=1", "--rows-per-person=0"], "rows_per_person"),

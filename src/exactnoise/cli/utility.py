@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import UsageError
+from exactnoise.cli.progress import Progress
 
 if TYPE_CHECKING:
     from exactnoise.utility import Row
@@ -20,10 +21,19 @@ __all__ = ["add_command"]
 T = TypeVar("T")
 
 _NAMES = ("laplace", "discrete-laplace", "gaussian", "discrete-gaussian", "snapping", "exponential", "permute-and-flip")
-_STATISTICS = ("count", "sum", "mean", "variance", "quantile")
+_STATISTICS = ("count", "sum", "mean", "variance", "quantile", "histogram", "vector-sum")
+#: Which statistics an option is for, and what it says of them.
+_OPTIONS_OF = {
+    "q": (("quantile",), "the level, such as 0.5"),
+    "bounds": (("sum", "mean", "variance", "quantile"), "what values are clipped to, such as 0,60"),
+    "edges": (("histogram",), "the bins' edges, such as 0,10,20,60"),
+    "norm": (("vector-sum",), "which norm is bounded, l2 or l1"),
+    "bound": (("vector-sum",), "what no vector's norm exceeds"),
+    "dimensions": (("vector-sum",), "how many numbers a vector has"),
+}
 _FORMATS = (".png", ".svg", ".pdf")
 _MEASURES = ("half-width", "std", "mean-error")
-_MOST_ROWS = 10**7
+_MOST_NUMBERS = 10**7  # of made-up data
 
 _DESCRIPTION = """\
 Show how far a release is off at each epsilon, by closed form and by simulated
@@ -63,9 +73,9 @@ how to read the table:
   simulated     the column before it, from simulated releases, +- standard error
   relative      mean error over the mean exact value
   below noise   share of exact values smaller than the "within" column
-Histograms, vectors and groups, and functions of your own: exactnoise.utility in
-Python. The closed forms of means and variances are of first order: good while there are
-many more rows than the noise in their number.
+Groups, and functions of your own: exactnoise.utility in Python. The closed forms of
+means and variances are of first order: good while there are many more rows than the
+noise in their number.
 
 The JSON object: {"what": "...", "rows": [{"epsilon": "0.1", "std": 14.1,
 "simulated_std": 14.3, "simulated_std_se": 0.5, ...}, ...]}; with --target-error
@@ -106,6 +116,10 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     add = group.add_argument
     add("--rows", metavar="N", help="how many made-up rows, spread evenly over the bounds")
     add("--q", metavar="Q", help="the level of a quantile, such as 0.5 for the median")
+    add("--edges", metavar="E,..", help="the edges of a histogram's bins")
+    add("--norm", choices=["l2", "l1"], help="which norm of the vectors of a vector-sum is bounded")
+    add("--bound", metavar="C", help="what no vector's norm exceeds")
+    add("--dimensions", metavar="D", help="how many numbers a vector has")
     add("--neighbors", choices=["add-remove", "replace-one"], help="the neighbouring relation; always needed")
     add("--rows-per-person", metavar="N", help="how many rows one person has at most; default: the unit is a row")
 
@@ -144,7 +158,10 @@ def run(args: argparse.Namespace) -> None:
         target = _checked(lambda: utility.epsilon_for(what, error, measure=measure, alpha=alpha, **given))
         epsilons.append(target)
     trials = _whole(args.trials, "--trials")
-    rows = _checked(lambda: utility.table(what, epsilons, trials=trials, alpha=alpha, **given))
+    with Progress("simulating", len(epsilons), steps=True) as progress:
+        rows = _checked(
+            lambda: utility.table(what, epsilons, trials=trials, alpha=alpha, tell=progress.update, **given)
+        )
     if args.plot is not None:
         utility.plot(rows, args.plot, unit=args.unit)
     if args.band is not None:
@@ -153,7 +170,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _mechanism(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    for option in ("rows", "q", "neighbors", "rows_per_person"):
+    for option in ("rows", "neighbors", "rows_per_person", *(_OPTIONS_OF.keys() - {"bounds"})):
         if getattr(args, option) is not None:
             raise UsageError(f"--{option.replace('_', '-')}: it is for --statistic")
     if args.sensitivity is None:
@@ -194,36 +211,52 @@ def _statistic(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     for option in ("rows", "neighbors"):
         if getattr(args, option) is None:
             raise UsageError(f"--{option}: --statistic needs it")
+    for option, (statistics, meaning) in _OPTIONS_OF.items():
+        if (getattr(args, option) is None) == (args.statistic in statistics):
+            verb = "needs it" if args.statistic in statistics else "has none"
+            raise UsageError(f"--{option}: {meaning}; --statistic {args.statistic} {verb}")
     rows = _whole(args.rows, "--rows")
-    if rows > _MOST_ROWS:
-        raise UsageError(f"--rows must be at most {_MOST_ROWS}")
+    dimensions = 1 if args.dimensions is None else _whole(args.dimensions, "--dimensions")
+    if rows * dimensions > _MOST_NUMBERS:
+        raise UsageError(f"--rows must be at most {_MOST_NUMBERS}, of vectors that many numbers in all")
     given: dict[str, Any] = {"neighbors": args.neighbors}
     if args.delta is not None:
         given["delta"] = args.delta
     if args.rows_per_person is not None:
         given["rows_per_person"] = _whole(args.rows_per_person, "--rows-per-person")
-    if (args.q is not None) != (args.statistic == "quantile"):
-        raise UsageError("--q: it is the level of --statistic quantile, such as 0.5")
     if args.q is not None:
         given["q"] = args.q
-    if args.statistic == "count":
-        if args.bounds is not None:
-            raise UsageError("--bounds: a count has none")
-        return "count", {**given, "n": rows}
-    if args.bounds is None:
-        raise UsageError(f"--bounds: what values are clipped to; --statistic {args.statistic} needs them")
+    match args.statistic:
+        case "count":
+            return "count", {**given, "n": rows}
+        case "histogram":
+            edges = _items(args.edges)
+            return "histogram", {**given, "edges": edges, "data": _spread_evenly(edges, rows)}
+        case "vector-sum":
+            vectors = _along_the_axes(args.bound, rows, dimensions)
+            return "vector_sum", {**given, "norm": args.norm, "bound": args.bound, "data": vectors}
     bounds = _items(args.bounds)
     if len(bounds) != 2:
         raise UsageError("--bounds: two numbers, such as 0,60")
     return args.statistic, {**given, "bounds": tuple(bounds), "data": _spread_evenly(bounds, rows)}
 
 
-def _spread_evenly(bounds: list[str], rows: int) -> Any:
-    """Made-up values: the middles of as many equal parts of the range."""
+def _spread_evenly(ends: list[str], rows: int) -> Any:
+    """Made-up values: the middles of as many equal parts between the first and the last bound or edge."""
     import numpy as np
 
-    low, high = (float(_number(bound, "--bounds", signed=True)) for bound in bounds)
+    low, high = (float(_number(end, "a bound or an edge", signed=True)) for end in (ends[0], ends[-1]))
     return low + (high - low) * (np.arange(rows) + 0.5) / max(rows, 1)
+
+
+def _along_the_axes(bound: str, rows: int, dimensions: int) -> Any:
+    """Made-up vectors: each as long as is allowed, along one axis after the other."""
+    import numpy as np
+
+    vectors = np.zeros((rows, dimensions))
+    if dimensions:
+        vectors[np.arange(rows), np.arange(rows) % dimensions] = float(_number(bound, "--bound"))
+    return vectors
 
 
 def _answer(args: argparse.Namespace, rows: list[Row], target: Fraction | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import UsageError
 from exactnoise.cli.ledger_file import opened
+from exactnoise.cli.progress import Progress
 from exactnoise.publish import Snapshot
 from exactnoise.publish.metadata import metadata_path
 
@@ -53,7 +54,9 @@ def run(args: argparse.Namespace) -> None:
     if not metadata_path(args.table).exists() and args.table.name.endswith(_METADATA):
         raise UsageError(f"{args.table} is the metadata of a table: say {args.table.name.removesuffix(_METADATA)}")
     snapshot = Snapshot.open(args.table)
-    snapshot.verify(None if args.ledger is None else opened(args.ledger))
+    ledger = None if args.ledger is None else opened(args.ledger)
+    with Progress(args.table.name, args.table.stat().st_size) as progress:
+        snapshot.verify(ledger, tell=progress.update)
     checked = ["table", "metadata"] + (["ledger"] if args.ledger is not None else [])
     if args.json:
         say(json.dumps({"id": snapshot.id, "path": str(args.table), "agree": checked}))

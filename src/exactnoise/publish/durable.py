@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from exactnoise.ledger.disk import folder_to_disk
 
 __all__ = ["folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
+
+_CHUNK = 2**20
 
 _asking = threading.Lock()
 
@@ -37,12 +40,19 @@ def give_usual_permissions(*paths: Path) -> None:
         path.chmod(0o666 & ~umask)
 
 
-def sha256_of(path: Path) -> str | None:
-    """The digest of a file's bytes; None where there is no regular file, from a pipe for one, which would never end."""
+def sha256_of(path: Path, tell: Callable[[int], object] = lambda read: None) -> str | None:
+    """The digest of a file's bytes; None where there is no regular file, from a pipe for one, which would never end.
+
+    `tell` is called with the number of bytes read so far.
+    """
     try:
         if not path.is_file():
             return None
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with path.open("rb", buffering=0) as file:
+            digest = hashlib.sha256()
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                tell(file.tell())
+            return digest.hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         return None

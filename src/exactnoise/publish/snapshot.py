@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class Snapshot:
         """The release's name in the ledger."""
         return str(self.metadata["id"])
 
-    def verify(self, ledger: Ledger | None = None) -> None:
+    def verify(self, ledger: Ledger | None = None, *, tell: Callable[[int], object] = lambda read: None) -> None:
         """Check that the table is what was released.
 
         Parameters
@@ -86,6 +86,8 @@ class Snapshot:
         ledger : Ledger, optional
             Compare with what was committed in it as well: metadata can be changed together with a table, the ledger's
             entries cannot be changed unnoticed.
+        tell : callable, optional
+            Called now and then with the number of the table's bytes that have been read, for a progress bar.
 
         Raises
         ------
@@ -94,7 +96,8 @@ class Snapshot:
         LedgerDamaged, LedgerUnavailable
             The ledger itself is not as it was written, or cannot be read.
         """
-        if sha256_of(self.path) != self.metadata.get("sha256"):
+        table = sha256_of(self.path, tell)
+        if table is None or table != self.metadata.get("sha256"):
             raise SnapshotDamaged(f"{self.path} is not what was released: its sha256 is not the one in its metadata")
         if ledger is None:
             return
@@ -102,7 +105,7 @@ class Snapshot:
         entry = ledger.reservation(self.id)
         if entry is None or entry.state != "committed":
             raise SnapshotDamaged(f"{self.path}: nothing was committed under the id {self.id!r} in {ledger.path}")
-        digests = {"sha256": sha256_of(self.path), "metadata_sha256": sha256_of(metadata_path(self.path))}
+        digests = {"sha256": table, "metadata_sha256": sha256_of(metadata_path(self.path))}
         for name, digest in digests.items():
             if entry.outcome[name] != digest:
                 which = "table" if name == "sha256" else "metadata"

@@ -37,6 +37,7 @@ def table(
     trials: int = 1000,
     alpha: float = 0.05,
     data: Any = None,
+    tell: Callable[[int], object] = lambda done: None,
     **params: Any,
 ) -> list[Row]:
     """Tell how far a release is off at each epsilon: by closed form, and by simulated releases beside it.
@@ -70,6 +71,8 @@ def table(
         Half widths hold with probability 1 - alpha, for each cell by itself.
     data : array-like, optional
         The rows of a statistic. PUBLIC OR MADE UP.
+    tell : callable, optional
+        Called with the number of rows of the table that are done, for a progress bar.
     **params
         The mechanism's, the statistic's or the function's further parameters: sensitivity, delta, bounds, q, by, keys,
         n, rows_per_person and so on.
@@ -113,7 +116,11 @@ def table(
     amounts = [exact_number(epsilon, f"epsilons[{i}]") for i, epsilon in enumerate(_listed(epsilons))]
     if not amounts:
         raise ValueError("epsilons must have at least one number")
-    return [_row(subject.name, epsilon, subject.at(epsilon), checked, draws) for epsilon in amounts]
+    rows = []
+    for done, epsilon in enumerate(amounts, 1):
+        rows.append(_row(subject.name, epsilon, subject.at(epsilon), checked, draws))
+        tell(done)
+    return rows
 
 
 def epsilon_for(

@@ -189,6 +189,14 @@ def test_other_things_are_no_categories(kind: type[LocalRandomizer], x: object) 
         kind(epsilon=1, categories=K).release(x, budget=None)
 
 
+@ON_EVERY_KIND
+def test_budgets_that_hide_who_reports_are_refused(kind: type[LocalRandomizer]) -> None:
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
+    with pytest.raises(ValueError, match=r"^budget must have neighbors='replace-one', got 'add-remove'"):
+        kind(epsilon=1, categories=K).release([1, 2], budget=budget)
+    assert budget.history == ()
+
+
 # out
 
 

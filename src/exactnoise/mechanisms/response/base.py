@@ -136,7 +136,8 @@ class LocalRandomizer(Mechanism):
             and those from `categories` on count as the public category `missing`.
         budget : PrivacyBudget or None
             What pays the price of one report, for people are disjoint: nobody has two codes in one call. A person who
-            reports again pays again. None says aloud that the accounting is done elsewhere.
+            reports again pays again. Its neighbours are those of "replace-one", since a report hides what it says and
+            not that it was sent. None says aloud that the accounting is done elsewhere.
         out : ndarray, optional
             Where to write: C-contiguous, of the reports' dtype and shape. If anything fails once the budget has paid,
             all of it is set to 0.
@@ -169,6 +170,11 @@ class LocalRandomizer(Mechanism):
         check_randomness(randomness)
         check_workers(workers)
         check_budget(budget)
+        if budget is not None and budget.neighbors != "replace-one":
+            raise ValueError(
+                f"budget must have neighbors='replace-one', got {budget.neighbors!r}: a report hides which category "
+                "somebody is in, and who receives it sees that there is one"
+            )
         lanes = read(x)
         if not lanes.is_integer:
             raise TypeError(

@@ -1,6 +1,6 @@
 """Build, audit and test what is published, on every Python of this machine; exit 1 if anything is wrong.
 
-    python tests/packaging/wheel.py [--quick] [--python PATH ...] [--keep DIRECTORY] [PYTEST ARGUMENT ...]
+    python tests/packaging/wheels.py [--quick] [--python PATH ...] [--keep DIRECTORY] [PYTEST ARGUMENT ...]
 
 Needs `python -m pip install --group release`. The sdist is built from the source tree and the wheel from the sdist;
 both are checked, the wheel is audited and, on Linux, repaired. For every Python found (on PATH, by pyenv, or named) the
@@ -117,10 +117,8 @@ def test(programs: Path, source: Path, arguments: list[str] | str) -> int:
     found = [name for name in COMPILERS if shutil.which(name, path=str(programs))]
     assert not found, f"{programs} has {found}"
     python = programs / "python"
-    where = subprocess.run(
-        [python, "-c", "import exactnoise; print(exactnoise.__file__)"],
-        **{"cwd": source, "env": environment, "capture_output": True, "text": True, "check": True},
-    ).stdout
+    show = [python, "-c", "import exactnoise; print(exactnoise.__file__)"]
+    where = subprocess.run(show, cwd=source, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     assert str(programs.parent) in where, where
     if isinstance(arguments, str):  # the commands of cibuildwheel
         return subprocess.run(arguments, cwd=source, env=environment, shell=True, check=False).returncode

@@ -202,16 +202,22 @@ static void clipped(const en_kernels *kernels, en_norm norm, en_rows type, size_
     printf("\n");
 }
 
+/* The cipher's words have 32 bits: which half of a word of 64 is the first depends on the order of bytes, and nothing on
+ * that. */
 static void keystream(const en_kernels *kernels) {
     uint8_t key[EN_KEY_BYTES];
     uint64_t words[EN_BLOCK];
     for (size_t i = 0; i < EN_KEY_BYTES; i++)
         key[i] = (uint8_t)i;
     kernels->chacha20(key, 1, words, EN_DRAWN_WORDS / EN_GROUP_WORDS);
-    kernels->spread_words(words);
     printf("keystream:");
+    for (size_t i = 0; i < 2 * EN_DRAWN_WORDS; i++)
+        print_lane(words, EN_FLOAT32, i);
+    fill_words(RANDOM_WORDS, words, EN_DRAWN_WORDS);
+    kernels->spread_words(words);
+    printf("\nspread:");
     for (size_t i = 0; i < EN_BLOCK; i++)
-        printf(" %016llx", (unsigned long long)words[i]);
+        print_lane(words, EN_FLOAT64, i);
     printf("\n");
 }
 

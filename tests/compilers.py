@@ -41,7 +41,7 @@ def run(*command: str | Path, **kwargs: object) -> str:
 def shared_library(source: str, directory: Path, *flags: str) -> Path:
     """Compile one file of tests/native/c for ctypes or LD_PRELOAD."""
     library = directory / Path(source).with_suffix(".so").name
-    run("cc", "-std=c11", "-O1", "-shared", "-fPIC", *flags, TEST_SOURCES / source, "-o", library, "-lm")
+    run(COMPILERS[0], "-std=c11", "-O1", "-shared", "-fPIC", *flags, TEST_SOURCES / source, "-o", library, "-lm")
     return library
 
 

@@ -371,6 +371,7 @@ def test_entropy_fills_exactly_the_buffer() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD replaces getrandom on Linux")
+@pytest.mark.skipif(not compilers.COMPILERS, reason="compiles a getrandom of its own")
 def test_the_cases_with_a_getrandom_of_our_own(tmp_path: Path) -> None:
     library = compilers.shared_library("getrandom.c", tmp_path)
     cases = Path(__file__).with_name("getrandom_cases.py")

@@ -2,68 +2,58 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import compilers
 import pytest
+from broken_core import SANITIZE, Fault
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sanitizers differ between systems")
 
-SANITIZE = compilers.TEST_SOURCES / "sanitize.py"
 
 # A change to the core, the compiler that must notice, and the words by which its finding is known.
-MUTATIONS = {
-    "scratch that calls share": (
+FAULTS = {
+    "scratch that calls share": Fault(
         "release.c",
         "    scratch_block scratch;\n",
         "    static scratch_block scratch;\n",
-        "gcc",
         "ThreadSanitizer: data race",
+        checks="threads",
     ),
-    "one lane too many": (
+    "one lane too many": Fault(
         "kernels_body.h",
         "        for (size_t i = 0; i < n; i++) {",
         "        for (size_t i = 0; i <= n; i++) {",
-        "gcc",
         "AddressSanitizer",
     ),
-    "one pair too many": (
+    "one pair too many": Fault(
         "kernels_body.h",
         "const size_t half = (n + 1) / 2;",
         "const size_t half = n / 2 + 1;",
-        "clang",
         "AddressSanitizer",
+        compiler="clang",
     ),
-    "a shift by the whole width": (
+    "a shift by the whole width": Fault(
         "plan.c",
         "(uint64_t)(1023 + exponent) << 52",
         "(uint64_t)(1023 + exponent) << (exponent + 64)",
-        "gcc",
         "runtime error: shift exponent",
     ),
-    "a look at what was never written": (
+    "a look at what was never written": Fault(
         "kernels_body.h",
         "all |= en_bits(slack[i]);",
         "all |= en_bits(slack[EN_BLOCK - 1]);",
-        "clang",
         "MemorySanitizer",
+        compiler="clang",
+        checks="memory",
     ),
-    "an exact cell left": (
-        "release.c",
-        "memset((char *)out + 8 * i, 0, 8);",
-        "(void)out;",
-        "gcc",
-        "a declined lane is not 0",
+    "an exact cell left": Fault(
+        "release.c", "memset((char *)out + 8 * i, 0, 8);", "(void)out;", "a declined lane is not 0"
     ),
-    "bits used twice": (
-        "release.c",
-        "start / EN_BLOCK *",
-        "0 * (start / EN_BLOCK) *",
-        "gcc",
-        "the words are not the keystream",
+    "bits used twice": Fault(
+        "release.c", "start / EN_BLOCK *", "0 * (start / EN_BLOCK) *", "the words are not the keystream"
     ),
 }
 
@@ -91,24 +81,26 @@ def test_sanitizers_find_nothing(compiler: str, checks: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "mutation",
-    [
-        pytest.param(name, marks=[] if name == "one lane too many" else pytest.mark.slow)
-        for name, (*_, compiler, _) in MUTATIONS.items()
-        if compiler in compilers.COMPILERS
-    ],
+ON_FAULTS = pytest.mark.parametrize(
+    "fault", [name for name, fault in FAULTS.items() if fault.compiler in compilers.COMPILERS]
 )
-def test_a_broken_core_is_found(mutation: str, tmp_path: Path) -> None:
-    file, old, new, compiler, finding = MUTATIONS[mutation]
-    native = tmp_path / "native"
-    shutil.copytree(compilers.NATIVE, native, ignore=shutil.ignore_patterns("proofs"))
-    text = (native / file).read_text()
-    assert old in text, f"{file} has changed: choose the mutation anew"
-    (native / file).write_text(text.replace(old, new))
-    # Most of the time goes into compiling: a fault is found early.
-    checks = {"MemorySanitizer": "memory", "ThreadSanitizer": "threads"}.get(finding.partition(":")[0], "bounds")
-    driver = "threads_driver.c" if checks == "threads" else "driver.c"
-    done = sanitize("--native", native, "--driver", driver, "--checks", checks, "--level", "0", compiler)
-    assert done.returncode == 1
-    assert finding in done.stdout, done.stdout
+
+
+@ON_FAULTS
+def test_faults_compile(fault: str, tmp_path: Path) -> None:
+    FAULTS[fault].check_compiles(tmp_path)
+
+
+def driver_of(fault: Fault) -> str:
+    return "threads_driver.c" if fault.checks == "threads" else "driver.c"
+
+
+@pytest.mark.parametrize("fault", [name for name in ["one lane too many"] if "gcc" in compilers.COMPILERS])
+def test_one_broken_core_is_found(fault: str, tmp_path: Path) -> None:
+    FAULTS[fault].check_found(driver_of(FAULTS[fault]), tmp_path)
+
+
+@pytest.mark.slow
+@ON_FAULTS
+def test_a_broken_core_is_found(fault: str, tmp_path: Path) -> None:
+    FAULTS[fault].check_found(driver_of(FAULTS[fault]), tmp_path)

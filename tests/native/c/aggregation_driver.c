@@ -31,9 +31,13 @@ static void *zeros(size_t size) {
 
 static uint64_t sum; /* FNV-1a */
 
-static void add(const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+/* Numbers of 64 bits, and not their bytes, which are not in the same order everywhere. */
+static void add(const void *numbers, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t number;
+        memcpy(&number, (const char *)numbers + 8 * i, 8);
+        sum = (sum ^ number) * UINT64_C(0x100000001b3);
+    }
 }
 
 static void check(int right, const char *what) {
@@ -91,7 +95,7 @@ static void sums(const en_kernels *kernels, en_values type, size_t n, size_t spa
         const en_strided x = values_of(type, n, spacing, backwards, &memory);
         int64_t *cells = exactly(8 * n);
         en_cells(&quantizer, kernels, type, &x, cells);
-        add(cells, 8 * n);
+        add(cells, n);
         for (size_t groups = 0; groups < 80; groups = 3 * groups + 1) {
             int64_t *codes = codes_of(n, groups), *counts = zeros(8 * groups);
             uint64_t *wide = zeros(16 * groups), *squares = zeros(16 * groups);
@@ -105,9 +109,9 @@ static void sums(const en_kernels *kernels, en_values type, size_t n, size_t spa
                 check(total <= counts[g] * most && -total <= counts[g] * most, "a sum beyond its bounds");
                 check(counts[g] >= 0 && counts[g] <= 2 * (int64_t)n, "a count of more than all");
             }
-            add(counts, 8 * groups);
-            add(wide, 16 * groups);
-            add(squares, 16 * groups);
+            add(counts, groups);
+            add(wide, 2 * groups);
+            add(squares, 2 * groups);
             free(codes);
             free(counts);
             free(wide);
@@ -132,11 +136,27 @@ static void bins(const en_kernels *kernels, en_values type, size_t n, size_t spa
         en_bin_values(kernels, type, &x, edges, count, out);
         for (size_t i = 0; i < n; i++)
             check(out[i] >= -1 && out[i] < (int64_t)count - 1, "a bin that does not exist");
-        add(out, 8 * n);
+        add(out, n);
         free(edges);
         free(out);
         free(memory);
     }
+}
+
+/* Mostly small ones; of one byte in three any. */
+static void store_code(uint8_t *to, size_t width) {
+    uint64_t code = 0;
+    for (size_t byte = 0; byte < width; byte++)
+        code |= (next_random() % 3 ? 0 : next_random() & 0xff) << 8 * byte;
+    const uint8_t one = (uint8_t)code;
+    const uint16_t two = (uint16_t)code;
+    const uint32_t four = (uint32_t)code;
+    memcpy(to,
+           width == 1   ? (const void *)&one
+           : width == 2 ? (const void *)&two
+           : width == 4 ? (const void *)&four
+                        : &code,
+           width);
 }
 
 static void counts(size_t n) {
@@ -145,8 +165,8 @@ static void counts(size_t n) {
         for (size_t groups = 0; groups < 2000; groups = 5 * groups + 3) {
             const size_t width = widths[type];
             uint8_t *memory = exactly(3 * width * n);
-            for (size_t i = 0; i < 3 * width * n; i++)
-                memory[i] = next_random() % 3 ? 0 : (uint8_t)next_random();
+            for (size_t i = 0; i < 3 * n; i++)
+                store_code(memory + width * i, width);
             int64_t *count = zeros(8 * groups);
             const en_strided dense = {(char *)memory, (ptrdiff_t)width, 3 * n};
             const en_strided sparse = {(char *)memory + (n ? 3 * width * (n - 1) : 0), -3 * (ptrdiff_t)width, n};
@@ -156,7 +176,7 @@ static void counts(size_t n) {
             for (size_t c = 0; c < groups; c++)
                 total += count[c];
             check(total >= 0 && total <= 4 * (int64_t)n, "a count of more than all");
-            add(count, 8 * groups);
+            add(count, groups);
             free(memory);
             free(count);
         }
@@ -174,8 +194,8 @@ static void rows(const en_kernels *kernels, en_values type, size_t n) {
         uint64_t *all = zeros(16 * columns), *wide = zeros(16 * columns * groups);
         en_add_rows(kernels, type, memory, n, columns, -20, NULL, 1, all);
         en_add_rows(kernels, type, memory, n, columns, 3, codes, groups, wide);
-        add(all, 16 * columns);
-        add(wide, 16 * columns * groups);
+        add(all, 2 * columns);
+        add(wide, 2 * columns * groups);
         free(memory);
         free(codes);
         free(all);

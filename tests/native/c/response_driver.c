@@ -44,6 +44,12 @@ static void add(const void *bytes, size_t size) {
         sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
 }
 
+/* Numbers and not their bytes, which are not in the same order everywhere. */
+static void add_numbers(const int64_t *numbers, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sum = (sum ^ (uint64_t)numbers[i]) * UINT64_C(0x100000001b3);
+}
+
 static void check(int right, const char *what) {
     if (!right) {
         printf("%s\n", what);
@@ -100,7 +106,7 @@ static void hashing(const en_kernels *kernels, size_t n, en_origin origin, const
         en_count_supports(kernels, reports, n, (uint32_t)buckets[c], supports, 266);
         if (origin == EN_FROM_WORDS) {
             add(reports, EN_HASH_BYTES * n);
-            add(supports, 8 * 266);
+            add_numbers(supports, 266);
         }
         free(words);
         free(codes);
@@ -140,7 +146,7 @@ static void unary(const en_kernels *kernels, size_t n, en_origin origin, const u
                 check(counts[i] == 0, "padding is not 0");
             if (origin == EN_FROM_WORDS) {
                 add(reports, bytes);
-                add(counts, 64 * size);
+                add_numbers(counts, 8 * size);
             }
             free(words);
             free(codes);
@@ -161,7 +167,7 @@ static void coins(const en_kernels *kernels, size_t bytes, en_origin origin, con
         check(end != EN_ENDS_IN_LEVELS || spare == 0, "words for coins that are decided");
         if (origin == EN_FROM_WORDS) {
             add(ones, bytes);
-            add(&spare, sizeof spare);
+            add_numbers(&(int64_t){(int64_t)spare}, 1);
         }
         free(words);
         free(ones);

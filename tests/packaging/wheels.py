@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -133,6 +134,8 @@ def main() -> int:
     parser.add_argument("--python", type=Path, action="append", help="an interpreter; by default all that are found")
     parser.add_argument("--keep", type=Path, help="where the sdist and the wheel go")
     args, rest = parser.parse_known_args()
+    # A shell's background jobs ignore Ctrl-C, and what they start does; the tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = [ask(path) for path in args.python] if args.python else pythons()
     if not chosen or None in chosen:
         parser.error("no Python 3.11 or later with venv")

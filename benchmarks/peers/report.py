@@ -82,8 +82,10 @@ def summary(figures: Figures) -> str:
     for way, environment in figures.environment_of.items():
         rates = [rate_text(largest(figures, way, w.name)) for w in WORKLOADS]
         single = figures.seconds(way, "Laplace", 1)
-        one = NOTHING if single is None else f"{single * 1e6:.2g}"
-        rows.append([f"{way} {figures.versions[environment]}", *rates, one, f"{figures.bytes_a_value(way):.0f}"])
+        one = NOTHING if single is None else f"{single * 1e6:.{1 if single < 1e-5 else 0}f}"
+        library, comma, how = way.partition(",")
+        name = f"{library} {figures.versions[environment]}{comma}{how}"
+        rows.append([name, *rates, one, f"{figures.bytes_a_value(way):.0f}"])
     return table(header, rows)
 
 

@@ -18,7 +18,7 @@ Release = Callable[[Any], object]
 
 
 class Way(NamedTuple):
-    """A row of the tables; `prepare(workload, n)` returns a release."""
+    """A row of the tables: a library, and after a comma how it is used; `prepare(workload, n)` returns a release."""
 
     label: str
     prepare: Callable[[Workload, int | None], Release | None]
@@ -119,8 +119,8 @@ def diffprivlib(workload: Workload, n: int | None) -> Release:
 #: By environment: the name of a file in environments/.
 WAYS = {
     "exactnoise": [Way("exactnoise", exactnoise), Way("exactnoise, out=x", partial(exactnoise, in_place=True))],
-    "numpy": [Way("NumPy Generator", numpy_generator), Way("NumPy inverse transform", numpy_inverse)],
-    "randomgen": [Way(f"randomgen {bits}", partial(randomgen, bits=bits)) for bits in ("AESCounter", "ChaCha")],
+    "numpy": [Way("NumPy, Generator", numpy_generator), Way("NumPy, inverse transform", numpy_inverse)],
+    "randomgen": [Way(f"randomgen, {bits}", partial(randomgen, bits=bits)) for bits in ("AESCounter", "ChaCha")],
     "opendp": [Way("OpenDP", opendp), Way("OpenDP, k=-20", partial(opendp, grid=-20))],
     "pydp": [Way("PyDP", pydp, takes_arrays=False)],
     "diffprivlib": [Way("diffprivlib", diffprivlib, takes_arrays=False)],

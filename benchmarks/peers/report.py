@@ -30,7 +30,7 @@ class Figures:
 
     def __init__(self, results: Results) -> None:
         self.versions = {name: part["version"] for name, part in results.items() if name != "machine"}
-        self.machine: dict[str, str] = results["machine"]
+        self.machine: dict[str, Any] = results["machine"]
         self.imports = {name: part["import_seconds"] for name, part in results.items() if name != "machine"}
         self.environment_of: dict[str, str] = {}
         self._rows: dict[tuple[str, str, int], dict[str, Any]] = {}
@@ -102,7 +102,8 @@ def details(figures: Figures) -> str:
     rows = [[f"{name} {version}", f"{figures.imports[name]:.2f} s"] for name, version in figures.versions.items()]
     parts += ["### Import", table(["", "processor time"], rows)]
     machine = figures.machine
-    parts.append(f"Measured on one core of {machine['processor']}, Python {machine['python']}.")
+    rounds = f"{machine['rounds']} rounds" if machine["rounds"] > 1 else "one round"
+    parts.append(f"Measured in {rounds} on one core of {machine['processor']}, Python {machine['python']}.")
     return "\n\n".join(parts)
 
 

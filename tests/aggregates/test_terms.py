@@ -278,17 +278,31 @@ def test_a_statistic_is_released_once_and_refused_without_loss():
     assert "30" not in repr(statistic)
 
 
-def test_the_noise_picked_for_a_delta_is_never_the_larger():
-    by = {"by": [0], "keys": range(200)}
-    for groups in (1, 2, 5, 8, 9, 10, 20, 200):
+def noise_of(statistic, kind, epsilon, delta, groups):
+    terms = {"epsilon": epsilon, "delta": delta, "budget": None, "neighbors": "add-remove", "mechanism": kind}
+    data = {"sum": lambda **more: aggregates.sum([1.0], bounds=(0, 1), **more), "count": count}[statistic]
+    return data(by=[0], keys=range(200), rows_per_person=1, groups_per_person=groups, **terms).mechanism
+
+
+@pytest.mark.parametrize("statistic", ["sum", "count"])
+def test_the_noise_picked_for_a_delta_is_never_the_larger(statistic):
+    """At 9 and 10 groups discrete Gaussian noise, of epsilon 1, is larger than Laplace noise, and real noise is not."""
+    for groups in (1, 2, 5, 8, 9, 10, 11, 20, 200):
         for epsilon in ("0.1", 1, 5):
-            terms = {"epsilon": epsilon, "delta": "1e-6", "budget": None, "neighbors": "add-remove", **by}
-            people = {"rows_per_person": 1, "groups_per_person": groups}
             stds = {
-                kind: aggregates.sum([1.0], bounds=(0, 1), mechanism=kind, **terms, **people).mechanism.std
-                for kind in (None, "laplace", "gaussian")
+                kind: noise_of(statistic, kind, epsilon, "1e-6", groups).std for kind in (None, "laplace", "gaussian")
             }
             assert stds[None] == min(stds["laplace"], stds["gaussian"])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "groups", "there", "not_there"),
+    [("3e-11", "1e-30", 1, "laplace", "gaussian"), ("1e-9", "1e-6", 200, "gaussian", "laplace")],
+)
+def test_the_noise_picked_for_a_count_is_there(epsilon, delta, groups, there, not_there):
+    with pytest.raises(ValueError, match=r"must lie between|too large for int64"):
+        noise_of("count", not_there, epsilon, delta, groups)
+    assert noise_of("count", None, epsilon, delta, groups) == noise_of("count", there, epsilon, delta, groups)
 
 
 @BY_CALL

@@ -16,7 +16,7 @@ sigma / sqrt(w_j), so that the vector of parts, each divided by its scale, chang
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -116,9 +116,21 @@ def _kind(price: Mapping[str, Any], part: Part) -> Kind:
         return "gaussian"
     if "delta" not in price:
         return "laplace"
+    if part.whole and part.share == 1:  # discrete Gaussian noise has a larger scale than real noise of its price
+        return "laplace" if _std(_laplace, part, price) <= _std(_gaussian, part, price) else "gaussian"
     laplace = Laplace(sensitivity=part.change.l1, epsilon=price["epsilon"] * part.share)
     gaussian = Gaussian(sensitivity=root_above(part.change.l2_squared / part.share), **price)
     return "laplace" if laplace.std <= gaussian.std else "gaussian"
+
+
+def _std(
+    noise: Callable[[Part, Mapping[str, Fraction]], AdditiveMechanism], part: Part, price: Mapping[str, Fraction]
+) -> float:
+    """Infinite where there is no such noise, so that the other is taken."""
+    try:
+        return noise(part, price).std
+    except ValueError:
+        return math.inf
 
 
 def _laplace(part: Part, price: Mapping[str, Fraction]) -> AdditiveMechanism:

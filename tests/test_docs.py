@@ -61,3 +61,15 @@ def test_the_reference_is_complete() -> None:
     for module in ("exactnoise", *(f"exactnoise.{name}" for name in MODULES)):
         missing = set(importlib.import_module(module).__all__) - documented - {"__version__"}
         assert not missing, module
+
+
+def not_linked(index: str) -> set[str]:
+    """The pages to which the index has no link that GitHub shows, too; chapters name their own."""
+    return {name for name in PAGES if f"({name}.md)" not in index and not name.startswith(("api/", "mechanisms/"))}
+
+
+def test_the_index_links_every_page() -> None:
+    index = PAGES["index"].read_text(encoding="utf-8")
+    assert not_linked(index) == {"index"}
+    assert {"(mechanisms/index.md)", "(api/index.md)"} <= set(re.findall(r"\([\w/.-]+\.md\)", index))
+    assert not_linked(index.replace("(limits.md)", "")) == {"index", "limits"}

@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
-import doctest
-import re
+import os
 import shlex
-from collections.abc import Iterator
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from pages import blocks, commands, matches, page
 
-PAGE = (Path(__file__).parents[2] / "docs" / "publishing.md").read_text(encoding="utf-8")
+PAGE = page("publishing.md")
 NIGHTS = [f"2026-11-{day:02}" for day in range(1, 31)]
 PUBLISH = "exactnoise publish visits.toml --date {0} -o public/visits-{0}.csv"
 
 
-def commands() -> Iterator[tuple[str, str]]:
-    """Each command of a console block, with what is printed below it."""
-    for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL):
-        for command in block.split("$ ")[1:]:
-            first, _, printed = command.partition("\n")
-            yield first, printed
-
-
-def matches(expected: str, printed: str) -> bool:
-    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-
-
 def prepare(folder: Path) -> None:
-    (folder / "visits.toml").write_text(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1], encoding="utf-8")
-    rows = re.search(r"```text\n(user,.*?)```", PAGE, re.DOTALL)[1]
+    (job,) = blocks(PAGE, "toml")
+    (folder / "visits.toml").write_text(job, encoding="utf-8")
+    (rows,) = blocks(PAGE, "text", "user,")
     for night in NIGHTS:
         (folder / f"visits-{night}.csv").write_text(rows, encoding="utf-8")
-    (folder / "public").mkdir()
+
+
+def make_up_rows() -> None:
+    """As the page does, but fewer of them: what is printed does not depend on the rows."""
+    (program,) = blocks(PAGE, "python", "from random")
+    assert "22_000" in program
+    exec(program.replace("22_000", "220"), {})
 
 
 def test_the_page(folder, run) -> None:
-    """The other nights are published before the refusal."""
+    """The other nights are published before the refusal, as the page says in passing."""
     prepare(Path())
+    (header,) = {line for night in NIGHTS for line in Path(f"visits-{night}.csv").read_text().splitlines()[:1]}
+    make_up_rows()
+    for night in NIGHTS:
+        made_up = Path(f"visits-{night}.csv").read_text().splitlines()
+        assert (made_up[0], len(made_up)) == (header, 221)
+    assert PUBLISH.format("2026-11-$day") in PAGE
 
     def shown(command: str) -> tuple[int, str]:
         outcome = run(*shlex.split(command)[1:])
         return outcome.code, (outcome.out + outcome.err).replace(str(Path().resolve()), "/srv/visits")
 
     codes = []
-    for command, expected in commands():
+    for command, expected in commands(PAGE):
+        if command.startswith("mkdir "):
+            Path(command.removeprefix("mkdir ")).mkdir()
+            continue
         if "again.csv" in command:
             for night in NIGHTS[:-1]:
                 assert shown(PUBLISH.format(night))[0] == 0
@@ -54,8 +60,34 @@ def test_the_page(folder, run) -> None:
         if code == 3:
             assert not Path("public/visits-2026-11-30.csv").exists()
     assert codes == [0] * 7 + [3, 0, 0]
-    header = re.search(r"```text\n(site,.*?)```", PAGE, re.DOTALL)[1].splitlines()[0]
-    assert Path("public/visits-2026-11-29.csv").read_text().splitlines()[0] == header
+    (table,) = blocks(PAGE, "text", "site,")
+    assert Path("public/visits-2026-11-29.csv").read_text().splitlines()[0] == table.splitlines()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the page's script is for a Unix shell")
+def test_the_script(folder) -> None:
+    """From an empty folder, and once more an hour later."""
+    prepare(Path())
+    (script,) = blocks(PAGE, "sh")
+    assert "cd /srv/visits\n" in script
+    programs = {
+        "publish-night": script.replace("/srv/visits", str(folder)),
+        "export-rows": 'cat "visits-$1.csv"',
+        "programs/date": "echo 2026-11-30",
+        "programs/exactnoise": f'exec {shlex.quote(sys.executable)} -m exactnoise "$@"',
+    }
+    Path("programs").mkdir()
+    for name, text in programs.items():
+        Path(name).write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+        Path(name).chmod(stat.S_IRWXU)
+    environment = {**os.environ, "PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}"}
+    printed = [
+        subprocess.run(["./publish-night"], env=environment, text=True, capture_output=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert "price: epsilon 0.1, from visits-2026-11 in privacy.db" in printed[0]
+    assert "paid before: nothing was spent or drawn" in printed[1]
+    assert matches("visits-2026-11: epsilon 2.9 remains of epsilon 3\n...", printed[1])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +102,8 @@ def test_the_page(folder, run) -> None:
 )
 def test_exit_codes(folder, run, code: int, arguments: list[str]) -> None:
     prepare(Path())
-    run(*shlex.split(next(commands())[0])[1:])
+    Path("public").mkdir()
+    run(*shlex.split(next(commands(PAGE))[0])[1:])
     run(*shlex.split(PUBLISH.format("2026-11-29"))[1:])
     run(*shlex.split(PUBLISH.format("2026-11-01"))[1:], "--id", "taken")
     Path("public/visits-2026-11-29.csv").unlink()
@@ -81,6 +114,6 @@ def test_exit_codes(folder, run, code: int, arguments: list[str]) -> None:
 
 
 def test_control_another_output_is_found() -> None:
-    (_, expected), *_ = commands()
+    (_, expected), *_ = commands(PAGE)
     assert matches(expected, expected)
     assert not matches(expected, expected.replace("epsilon 3 remains", "epsilon 2 remains"))

@@ -281,8 +281,8 @@ class AdditiveMechanism(Mechanism):
         workers : int
             Threads that share the work; the GIL is released.
         randomness : {"chacha20", "os"}
-            "chacha20" expands fresh keys of the operating system; "os" takes every word from it, at about a fifth of
-            the speed.
+            "chacha20" expands fresh keys of the operating system; "os" takes every word from it, at a fifth to a
+            sixth of the speed.
         label : str, optional
             For the budget's history.
 

@@ -33,7 +33,7 @@ class Gaussian(AdditiveMechanism):
     ----------
     sensitivity : number
         How much one person can change x, in the L2 norm over all of x. 1 for a count; sqrt(k) for k counts that each
-        change by 1.
+        change by 1. math.sqrt(k) may lie below that by 10^-16 of it; math.nextafter(math.sqrt(k), math.inf) does not.
     epsilon, delta : number
         The privacy parameters of one release, both; or give `rho`, or `scale`.
     rho : number

@@ -96,6 +96,17 @@ def test_samples_at_both_bounds_have_the_largest_variance(rows):
     exact = x.var(ddof=1)
     assert ((low > exact) | (high < exact * (1 - 1e-12))).sum() <= most(GROUPS, 0.05)
     assert high.max() <= 0.5
+    public = variance(x, bounds=(0, 1), ddof=1, epsilon=1e-3, neighbors="replace-one", budget=None)
+    assert public.std_error == pytest.approx(rows / (rows - 1) / 4)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(("function", "largest"), [(mean, 40), (variance, 400)])
+def test_standard_errors_are_no_larger_than_the_bounds_allow(function, largest, neighbors):
+    released = function([3, 5], bounds=(0, 40), epsilon="1e-6", neighbors=neighbors, budget=None)
+    assert released.std_error <= largest
+    if neighbors == "replace-one":  # else the noisy size may by chance be large
+        assert released.std_error == pytest.approx(largest)
 
 
 def test_ranks():

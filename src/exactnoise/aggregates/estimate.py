@@ -70,7 +70,8 @@ class Additive(Estimate):
         return np.clip(value, self.least, self.most)
 
     def std_error(self) -> npt.NDArray[Any]:
-        return np.full(self.noisy.shape, self.mechanism.std / self.divisor)
+        error = self.mechanism.std / self.divisor
+        return np.full(self.noisy.shape, min(error, self.most - self.least) if self.clamp else error)
 
     def interval(self, alpha: float) -> Interval:
         low, high = self.mechanism.interval(self.noisy, alpha)
@@ -108,7 +109,8 @@ class MeanEstimate(Estimate):
 
     def std_error(self) -> Doubles:
         by_counts = 0.0 if self.counts is None else self._deviation() * self.counts.mechanism.std
-        return np.asarray(np.hypot(self.sums.std_error(), by_counts) / self._sizes())
+        error = np.hypot(self.sums.std_error(), by_counts) / self._sizes()
+        return np.asarray(np.minimum(error, self.upper - self.lower))
 
     def interval(self, alpha: float) -> Interval:
         if self.counts is None:
@@ -125,7 +127,7 @@ class MeanEstimate(Estimate):
 class VarianceEstimate(Estimate):
     """(mean of squares of x - centre) - (mean of x - centre)^2, between 0 and a quarter of the squared width.
 
-    That times n / (n - ddof). All of it is computed in units of half the width, in which no square is too large for a double.
+    That times n / (n - ddof). It is computed in units of half the width, in which no square is too large for a double.
 
     Attributes
     ----------

@@ -86,6 +86,29 @@ def outside_of(released: Release, exact: float) -> bool:
     return not low <= exact <= high
 
 
+@pytest.mark.parametrize("rows", [2, 3, 400])
+def test_samples_at_both_bounds_have_the_largest_variance(rows):
+    """n / (n - 1) times a quarter of the squared width: no value, error or interval ends below it."""
+    x = np.arange(rows) % 2
+    groups = {"by": np.repeat(np.arange(GROUPS), rows), "keys": range(GROUPS), "bounds": (0, 1)}
+    released = variance(np.tile(x, GROUPS), ddof=1, epsilon=20, neighbors="add-remove", budget=None, **groups)
+    low, high = released.interval(0.05)
+    exact = x.var(ddof=1)
+    assert ((low > exact) | (high < exact * (1 - 1e-12))).sum() <= most(GROUPS, 0.05)
+    assert high.max() <= 0.5
+    public = variance(x, bounds=(0, 1), ddof=1, epsilon=1e-3, neighbors="replace-one", budget=None)
+    assert public.std_error == pytest.approx(rows / (rows - 1) / 4)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(("function", "largest"), [(mean, 40), (variance, 400)])
+def test_standard_errors_are_no_larger_than_the_bounds_allow(function, largest, neighbors):
+    released = function([3, 5], bounds=(0, 40), epsilon="1e-6", neighbors=neighbors, budget=None)
+    assert released.std_error <= largest
+    if neighbors == "replace-one":  # else the noisy size may by chance be large
+        assert released.std_error == pytest.approx(largest)
+
+
 def test_ranks():
     """The share of rows below a released quantile is off by no more than the promised number of rows."""
     released = quantile(TILED, 0.3, granularity=2.0**-6, epsilon=1, budget=None, neighbors="add-remove", **GROUPED)

@@ -73,6 +73,24 @@ def test_bad_command_line(run, arguments):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["demo, noise, plan, publish", "try: exactnoise demo"]),
+        ([""], ["try: exactnoise demo"]),
+        (["publsh", "visits.toml"], ["'publsh'", "did you mean publish?"]),
+        (["ledgers"], ["did you mean ledger?"]),
+        (["frobnicate"], ["'frobnicate'", "demo, noise, plan, publish"]),
+        (["x" * 10**5], ["'" + "x" * 40 + "'"]),
+    ],
+)
+def test_what_is_no_command_is_told_which_there_are(run, arguments, words):
+    outcome = run(*arguments)
+    assert outcome.code == 2
+    assert all(word in outcome.err for word in words)
+    assert len(outcome.err) < 200
+
+
+@pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (BudgetExceeded("epsilon 1 asked, 0.5 left"), 3, "epsilon 1 asked, 0.5 left"),

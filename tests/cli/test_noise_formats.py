@@ -106,7 +106,8 @@ def test_wrong_types(run, folder, column, words):
 
 def test_wrong_tables(run, folder):
     put("in.parquet", {"site": ["a"]})
-    assert "'visits' is not in the schema" in run("noise", "in.parquet", "-o", "out.csv", *EXACT).err
+    outcome = run("noise", "in.parquet", "-o", "out.csv", *EXACT)
+    assert "'visits' is not in the schema (case matters); there are 'site'" in outcome.err
     with sqlite3.connect("in.db") as connection:
         connection.execute("CREATE TABLE a (visits INTEGER)")
         connection.execute("CREATE TABLE b (visits REAL)")

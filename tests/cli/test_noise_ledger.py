@@ -118,6 +118,8 @@ def test_gaussian_noise_is_paid_in_rho(run, folder):
         (["--mechanism=gaussian", "--rho=0"], "rho"),
         ([], "--epsilon: say the privacy loss"),
         (["--epsilon=1", "--id="], "must not be empty"),
+        (["--epsilon=1", "--ledger=privacy.db"], "--ledger: needs --budget and --id as well"),
+        (["--epsilon=1", "--ledger=privacy.db", "--id=x"], "--ledger: needs --budget as well"),
     ],
 )
 def test_prices_that_are_none(run, folder, options, words):

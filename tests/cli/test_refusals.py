@@ -37,7 +37,8 @@ def refused(outcome, code, *words):
         ({"epsilon": "much"}, ["epsilon", "'much'"]),
         ({"epsilon": None}, ["--epsilon"]),
         ({"sensitivity": "0"}, ["sensitivity", "'0'"]),
-        ({"sensitivity": None}, ["--sensitivity"]),
+        ({"epsilon": "0,5"}, ["epsilon", "'0,5'", "a comma is no decimal point"]),
+        ({"sensitivity": None}, ["--sensitivity: how much one person can change", "1 for a count"]),
         ({"column": None}, ["--column"]),
         ({"output": None}, ["--output"]),
         ({"delta": "1e-6"}, ["--delta", "gaussian"]),
@@ -151,6 +152,36 @@ def test_output_is_a_folder(noise, options):
 )
 def test_content(noise, table, words):
     refused(noise(table), 4, *words)
+
+
+@pytest.mark.parametrize(
+    ("header", "column", "words"),
+    [
+        ("site,Visits", "visits", ["did you mean 'Visits'? there are 'site', 'Visits'"]),
+        ("site,Visits", "VISITS", ["did you mean 'Visits'?"]),
+        ("site,visit_count", "minutes", ["; there are 'site', 'visit_count'"]),
+        ("site;visits", "visits", ["is the table separated by ';'?"]),
+        ("site\tvisits", "visits", ["is the table separated by tabs?"]),
+        ('"si\nte",b', "visits", [r"'si\nte', 'b'"]),
+        (",".join(f"day {i}" for i in range(5000)), "day", ["'day 7' and 4992 more"]),
+        ("x" * 10**6, "visits", ["'" + "x" * 40 + "...'"]),
+    ],
+)
+def test_a_wrong_column_is_told_which_there_are(noise, header, column, words):
+    outcome = noise(f"{header}\n".encode(), column=column)
+    refused(outcome, 4, f"{column!r} is not in the header", *words)
+    assert len(outcome.err) < 400
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["{},12", "{},-.5", "{},1e3", "{},", "{}, NA", "{},NaN", "{},inf", "{},\u0663", "{};12"],
+)
+def test_a_first_line_that_may_be_data_is_not_told(noise, row):
+    secret = "Ms Green"
+    outcome = noise(row.format(secret).encode() + b"\n")
+    refused(outcome, 4, "'visits' is not in the header")
+    assert secret not in outcome.err
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])

@@ -27,7 +27,7 @@ def test_the_date_is_today_unless_it_is_said(tmp_path):
     assert Job.load(path).id == f"visits-{today}"
     assert Job.load(path, id="mine").id == "mine"
     assert Job.load(path, date=datetime.date(2024, 5, 6)).input.name == "visits-2024-05-06.csv"
-    with pytest.raises(JobError, match="2024-12-31"):
+    with pytest.raises(JobError, match="2026-12-31"):
         Job.load(path, date="yesterday")
 
 

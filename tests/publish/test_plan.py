@@ -62,6 +62,21 @@ def test_every_kind_is_planned(tmp_path, statistic, error):
     assert any(value is not None for value in known)
 
 
+@pytest.mark.parametrize(
+    ("statistic", "largest"),
+    [('kind = "mean"', 60), ('kind = "variance"', 900), ('kind = "variance"\nddof = 1', 1800)],
+)
+def test_no_error_is_expected_beyond_what_the_bounds_allow(tmp_path, statistic, largest):
+    text = JOB[: JOB.index("[[statistic]]")]
+    text += f'[[statistic]]\n{statistic}\ncolumn = "minutes"\nbounds = [0, 60]\nby = ["site"]\n'
+    job = loaded(tmp_path, SAID, text=text)
+    plan = job.plan(expected=Expectation(rows=1e-3))
+    assert plan.rows[0].expected_error == plan.document()["statistics"][0]["expected_error"] == largest
+    assert f"at most {largest} as expected" in str(plan)
+    (row,) = job.plan(expected=Expectation(rows=10**6)).rows
+    assert row.expected_error == row.error_times_rows / 10**6 < largest
+
+
 def test_the_rank_error_counts_rows(tmp_path):
     text = JOB[: JOB.index("[[statistic]]")] + (
         '[[statistic]]\nkind = "quantile"\ncolumn = "minutes"\n'

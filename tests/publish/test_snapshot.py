@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from functools import partial
 
 import numpy as np
 import pytest
@@ -141,10 +142,39 @@ def test_intervals_of_a_mean_hold(tmp_path):
         )
 
     snapshot = publish_visits(tmp_path, make, budget=budget, epsilon=1)
-    low, high = snapshot.interval(1e-6)["mean"]
+    low, high = snapshot.interval(1e-4)["mean"]
     assert ((low < 30) & (high > 30)).all()
     width = high - low
-    assert np.allclose(width, 2 * snapshot.read()["std_error"] / 1e-3)
+    assert np.allclose(width, 2 * snapshot.read()["std_error"] / 1e-2)
+
+
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"], ids=["public size", "noisy size"])
+@pytest.mark.parametrize(
+    ("statistic", "exact", "possible"),
+    [
+        (partial(aggregates.mean, bounds=(0, 60)), 40, (0, 60)),
+        (partial(aggregates.variance, bounds=(0, 60)), 800, (0, 900)),
+        (partial(aggregates.variance, bounds=(0, 60), ddof=1), 1200, (0, 1800)),
+    ],
+    ids=["mean", "variance", "variance of a sample"],
+)
+def test_intervals_stay_within_the_bounds_and_hold_there(tmp_path, statistic, exact, possible, neighbors):
+    """Where noise is larger than the bounds allow, even a narrow interval is all that is possible."""
+    budget = Ledger(tmp_path / "n.db").create("b", epsilon=1, neighbors=neighbors, unit="row")
+
+    def make(child):
+        return statistic([0, 60, 60], epsilon="0.00001", budget=child)
+
+    snapshot = publish_visits(tmp_path, make, budget=budget, epsilon="0.00001")
+    name = statistic.func.__name__
+    for alpha in (1e-6, 0.05):
+        (low, high) = snapshot.interval(alpha)[name]
+        assert possible[0] <= low[0] <= high[0] <= possible[1]
+    assert snapshot.read()["std_error"][0] <= possible[1]
+    if neighbors == "replace-one":  # else the noisy size may by chance be large
+        low, high = snapshot.interval(0.99)[name]
+        assert (low[0], high[0]) == possible
+        assert low[0] <= exact <= high[0]
 
 
 def test_a_column_of_unknown_error_has_no_interval(tmp_path):

@@ -184,6 +184,7 @@ def _from_decimal_text(decimal_text: str, value: object, name: str) -> Fraction:
             raise _out_of_range(value, name) from None
         raise ValueError(
             f"{name} must be a decimal number such as '0.1' or '1e-6', or a ratio such as '1/11', got {shown(value)}"
+            + ("; a comma is no decimal point" if "," in decimal_text else "")
         ) from None
     return _from_decimal(decimal, value, name)
 

@@ -70,7 +70,8 @@ class Additive(Estimate):
         return np.clip(value, self.least, self.most)
 
     def std_error(self) -> npt.NDArray[Any]:
-        return np.full(self.noisy.shape, self.mechanism.std / self.divisor)
+        error = self.mechanism.std / self.divisor
+        return np.full(self.noisy.shape, min(error, self.most - self.least) if self.clamp else error)
 
     def interval(self, alpha: float) -> Interval:
         low, high = self.mechanism.interval(self.noisy, alpha)
@@ -108,7 +109,8 @@ class MeanEstimate(Estimate):
 
     def std_error(self) -> Doubles:
         by_counts = 0.0 if self.counts is None else self._deviation() * self.counts.mechanism.std
-        return np.asarray(np.hypot(self.sums.std_error(), by_counts) / self._sizes())
+        error = np.hypot(self.sums.std_error(), by_counts) / self._sizes()
+        return np.asarray(np.minimum(error, self.upper - self.lower))
 
     def interval(self, alpha: float) -> Interval:
         if self.counts is None:
@@ -125,7 +127,7 @@ class MeanEstimate(Estimate):
 class VarianceEstimate(Estimate):
     """(mean of squares of x - centre) - (mean of x - centre)^2, between 0 and a quarter of the squared width.
 
-    All of it is computed in units of half the width, in which no square is too large for a double.
+    That times n / (n - ddof). It is computed in units of half the width, in which no square is too large for a double.
 
     Attributes
     ----------
@@ -151,18 +153,16 @@ class VarianceEstimate(Estimate):
     def value(self) -> Doubles:
         size = self._size()
         mean, square = self.sums.value() / self.half / size, self.squares.value() / self._largest / size + 0.5
-        return self._scaled((square - mean * mean) * self._correction(size))
+        return self._scaled(square - mean * mean, size)
 
-    def _scaled(self, value: Doubles) -> Doubles:
-        """In the data's units; what is beyond the possible is moved there."""
-        return np.asarray(np.clip(value, 0.0, 1.0) * self._largest)
+    def _scaled(self, value: Doubles, size: Doubles) -> Doubles:
+        """In the data's units, and of that many rows; what is beyond the possible is moved there."""
+        # With ddof = 1 of at least two rows: of one the variance is 0, and the correction falls with n.
+        rows = np.maximum(size, 1.0 + self.ddof)
+        return np.asarray(np.clip(value, 0.0, 1.0) * (rows / (rows - self.ddof)) * self._largest)
 
     def _size(self) -> Doubles:
         return _at_least_one(self.counts.value())
-
-    def _correction(self, size: Doubles) -> Doubles:
-        """n / (n - ddof), of at least one remaining degree of freedom."""
-        return np.asarray(size / np.maximum(size - self.ddof, 1.0))
 
     def std_error(self) -> Doubles:
         size = self._size()
@@ -170,7 +170,7 @@ class VarianceEstimate(Estimate):
         by_sums = 2 * mean * (self.sums.mechanism.std / self.half)
         by_counts = (square - 2 * mean * mean) * self.counts.mechanism.std
         error = np.sqrt((self.squares.mechanism.std / self._largest) ** 2 + by_sums**2 + by_counts**2)
-        return self._scaled(error / size * self._correction(size))
+        return self._scaled(error / size, size)
 
     def interval(self, alpha: float) -> Interval:
         sizes = self.counts.interval(alpha / 3)
@@ -178,10 +178,7 @@ class VarianceEstimate(Estimate):
         square_low, square_high = (end / self._largest + 0.5 for end in _ratio(self.squares.interval(alpha / 3), sizes))
         largest = np.maximum(mean_low**2, mean_high**2)
         least = np.where((mean_low < 0) & (mean_high > 0), 0.0, np.minimum(mean_low**2, mean_high**2))
-        # n / (n - ddof) falls with n.
-        low = np.clip(square_low - largest, 0, None) * self._correction(np.maximum(sizes[1], 1.0))
-        high = np.clip(square_high - least, 0, None) * self._correction(np.maximum(sizes[0], 1.0))
-        return self._scaled(low), self._scaled(high)
+        return self._scaled(square_low - largest, sizes[1]), self._scaled(square_high - least, sizes[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,8 @@ class Release:
         A number for a single statistic; an array with a cell for each of `axes` otherwise.
     std_error : float, ndarray or None
         The standard deviation of the noise in `value`, as far as it is known without the data: exact for counts, sums
-        and histograms, to first order for means and variances; None for quantiles.
+        and histograms; to first order for means and variances, and at most what their bounds allow; None for
+        quantiles.
     cost : PrivacyCost
         What was spent.
     mechanism : Mechanism or tuple of Mechanism

@@ -70,6 +70,10 @@ class Statistic(ABC):
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         """Noise on exact totals, of these groups or of as many as the tally has."""
 
+    def _possible(self) -> tuple[float, float]:
+        """Between which values a cell lies whatever the rows, exact or released."""
+        return -np.inf, np.inf
+
     def _cell_axes(self) -> tuple[Sequence[Any], ...]:
         """The axes of the cells that each group has."""
         return ()

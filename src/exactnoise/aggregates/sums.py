@@ -132,6 +132,9 @@ class Mean(_Sums):
 
     name: ClassVar[str] = "mean"
 
+    def _possible(self) -> tuple[float, float]:
+        return float(self._lower), float(self._upper)
+
     def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         half = (self._upper - self._lower) / 2
         change = terms.change(-half, half, bins=self.groups, always_present=self._always_present())

@@ -54,6 +54,10 @@ class Variance(BoundedStatistic):
     def definition(self) -> dict[str, Any]:
         return {**super().definition(), "ddof": self._ddof}
 
+    def _possible(self) -> tuple[float, float]:
+        # Half of the rows at either bound; n / (n - ddof) is largest for two of them.
+        return 0.0, float(self._grid.upper - self._grid.lower) ** 2 / 4 * (1 + self._ddof)
+
     def _empty(self) -> Tally:
         sums, squares = (Wide.zeros(self.groups, exponent) for exponent in (self._grid.exponent, 2 * self._exponent))
         return Tally(0, np.zeros(self.groups, np.int64), (sums, squares))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import json
 import re
@@ -38,6 +39,7 @@ __all__ = ["main"]
 
 _COMMANDS = ("demo", "noise", "plan", "publish", "verify", "ledger", "utility", "budget", "info")
 
+_LONGEST_SHOWN = 40  # characters of what may have been typed by mistake
 _NEGATIVE = re.compile(r"-[.]?[0-9]")
 
 _EPILOG = """\
@@ -78,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _with_values(sys.argv[1:] if argv is None else list(argv))
     try:
         with _tidied_up_on_sigterm():
-            args = _parser(arguments[0] if arguments else "").parse_args(arguments)
+            args = _parser(_command(arguments)).parse_args(arguments)
             args.run(args)
         return ExitCode.DONE
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -145,8 +147,21 @@ def _explain(error: BaseException) -> tuple[ExitCode, str]:
             return ExitCode.OTHER, f"unexpected {type(error).__name__} at {where}"
 
 
+def _command(arguments: Sequence[str]) -> str:
+    """The command that is asked for; or an option, for which it takes no command."""
+    typed = arguments[0] if arguments else ""
+    if typed in _COMMANDS or typed.startswith("-"):
+        return typed
+    known = f"the commands are {', '.join(_COMMANDS)}"
+    if not typed:
+        raise UsageError(f"{known}; try: exactnoise demo (see exactnoise --help)")
+    near = difflib.get_close_matches(typed, _COMMANDS, 1)
+    hint = f"did you mean {near[0]}?" if near else known
+    raise UsageError(f"there is no command {typed[:_LONGEST_SHOWN]!r}; {hint} (see exactnoise --help)")
+
+
 def _parser(command: str) -> argparse.ArgumentParser:
-    """The parser of one command, whose imports are then the only ones; of all of them where it is no command's name."""
+    """The parser of one command, whose imports are then the only ones; of all of them for an option."""
     parser = _Parser(
         prog="exactnoise",
         description="Differentially private noise, exactly rounded.",

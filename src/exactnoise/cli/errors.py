@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["CommandError", "ContentError", "ExitCode", "UsageError"]
+__all__ = ["SENSITIVITY_NEEDED", "CommandError", "ContentError", "ExitCode", "UsageError"]
+
+SENSITIVITY_NEEDED = "--sensitivity: how much one person can change the numbers in total; 1 for a count"
 
 
 class ExitCode(IntEnum):

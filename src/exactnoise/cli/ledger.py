@@ -70,14 +70,15 @@ _EXAMPLES = {
 """,
     "export": """\
   exactnoise ledger export privacy.db > privacy.jsonl
-  exactnoise ledger export privacy.db -o privacy-2024.jsonl
+  exactnoise ledger export privacy.db -o privacy-2026.jsonl
 """,
     "raise-cap": """\
-  exactnoise ledger raise-cap privacy.db --budget visits --epsilon 60 --reason second-year
+  exactnoise ledger raise-cap privacy.db --budget visits --epsilon 60 \\
+      --reason "second year"
 """,
     "recover": """\
   exactnoise ledger recover privacy.db --all
-  exactnoise ledger recover privacy.db --id visits-2024-03-01 --policy void \\
+  exactnoise ledger recover privacy.db --id visits-2026-11-30 --policy void \\
       --reason "the machine lost power before anybody saw it"
 """,
 }

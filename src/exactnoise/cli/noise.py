@@ -13,7 +13,7 @@ from typing import Any
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
-from exactnoise.cli.errors import UsageError
+from exactnoise.cli.errors import SENSITIVITY_NEEDED, UsageError
 from exactnoise.cli.ledger_file import opened_budget
 from exactnoise.cli.noise_source import Source, ahead, open_source
 from exactnoise.cli.progress import Progress
@@ -83,7 +83,7 @@ examples:
     exactnoise ledger create privacy.db --budget visits --epsilon 10 \\
         --neighbors add-remove --unit person
     exactnoise noise visits.parquet -o visits-noisy.parquet --column visits \\
-        --sensitivity 1 --epsilon 0.5 --ledger privacy.db --budget visits --id 2024-03-01
+        --sensitivity 1 --epsilon 0.5 --ledger privacy.db --budget visits --id 2026-11-30
 
 Without a ledger, running it again on the same data is another release: the
 epsilons add up.
@@ -116,8 +116,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     add(
         "--sensitivity",
         metavar="S",
-        required=True,
-        help="how much one person can change the column in total: the sum of the changes of all "
+        help="needed: how much one person can change the column in total: the sum of the changes of all "
         "cells, or the root of the sum of their squares with Gaussian noise",
     )
     add("--epsilon", metavar="E", help="privacy loss of the whole column")
@@ -294,9 +293,8 @@ def _check_ledger_options(args: argparse.Namespace) -> None:
                     f"--{name.replace('_', '-')}: it is for a release that a ledger pays for; give --ledger"
                 )
         return
-    for name in ("budget", "id"):
-        if getattr(args, name) is None:
-            raise UsageError(f"--ledger: needs --{name} as well")
+    if missing := [f"--{name}" for name in ("budget", "id") if getattr(args, name) is None]:
+        raise UsageError(f"--ledger: needs {' and '.join(missing)} as well")
     if args.force:
         raise UsageError("--force: what a ledger paid for is never replaced")
 
@@ -314,6 +312,8 @@ def _utf8(text: str) -> str:
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:
     """What draws the noise, and what turns the column's cells into its input."""
+    if args.sensitivity is None:
+        raise UsageError(SENSITIVITY_NEEDED)
     for name in ("delta", "rho"):
         if getattr(args, name) is not None and args.mechanism not in _WITH_DELTA:
             raise UsageError(

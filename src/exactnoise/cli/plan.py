@@ -89,7 +89,7 @@ def add_job_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB.toml", type=Path, help="the job file")
     parser.add_argument("--id", metavar="ID", help="name of the release, instead of the file's")
     parser.add_argument(
-        "--date", metavar="DATE", help="what {date} and {month} stand for, such as 2024-12-31; default: today"
+        "--date", metavar="DATE", help="what {date} and {month} stand for, such as 2026-12-31; default: today"
     )
 
 

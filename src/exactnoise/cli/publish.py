@@ -84,31 +84,32 @@ def run(args: argparse.Namespace) -> None:
     before = job.is_published()
     with Progress(job.input.name, size) as progress:
         snapshot = job.run(args.output, tell=progress.update)
+    table = args.output or job.output or snapshot.path  # as it was given: the snapshot's own path is absolute
     if args.into is not None:
         try:
             snapshot.to_sqlite(args.into, args.table or job.budget)
         except OSError as error:
-            told = f"published as {snapshot.path}, but not added to this file: {error.strerror or error}"
+            told = f"published as {table}, but not added to this file: {error.strerror or error}"
             raise OSError(error.errno, told, str(args.into)) from None
         except (SchemaError, SnapshotDamaged) as error:
-            raise type(error)(f"published as {snapshot.path}, but not added to {args.into}: {error}") from None
+            raise type(error)(f"published as {table}, but not added to {args.into}: {error}") from None
         except ValueError as error:
-            raise UsageError(f"published as {snapshot.path}, but not added to {args.into}: {error}") from None
+            raise UsageError(f"published as {table}, but not added to {args.into}: {error}") from None
     try:
         added = "" if args.into is None else f"\n{args.into}: its rows are in table {args.table or job.budget}"
-        say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, job, before) + added)
+        say(json.dumps(snapshot.metadata) if args.json else _summary(snapshot, table, job, before) + added)
     except (OSError, KeyboardInterrupt):  # no failure: it is published
         complain("published; could not print the summary")
 
 
-def _summary(snapshot: Snapshot, job: Job, before: bool) -> str:
+def _summary(snapshot: Snapshot, table: Path, job: Job, before: bool) -> str:
     metadata = snapshot.metadata
     price = ", ".join(
         f"{name} {metadata[name]}" for name in ("epsilon", "delta", "rho") if metadata[name] not in (None, "0")
     )
     paid = "paid before: nothing was spent or drawn" if before else f"from {job.budget} in {job.ledger}"
     return (
-        f"{snapshot.path}: {metadata['rows']} rows, published as {snapshot.id}{' before, unchanged' * before}\n"
+        f"{table}: {metadata['rows']} rows, published as {snapshot.id}{' before, unchanged' * before}\n"
         f"price: {price}, {paid}\n"
-        f"{metadata_path(snapshot.path)}: the guarantee, for whoever uses the table"
+        f"{metadata_path(table)}: the guarantee, for whoever uses the table"
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from exactnoise.cli.cells import CellError
 from exactnoise.cli.errors import ContentError
+from exactnoise.publish.files.table import columns_told
 
 __all__ = ["Parse", "Row", "Table"]
 
@@ -25,6 +26,8 @@ Parse = Callable[[Sequence[str]], NDArray[Any]]
 _BOM = "\ufeff"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _LINE_BREAK_BYTES = re.compile(rb"\r\n?|\n")
+_LIKE_DATA = re.compile(r"\s*([+-]?\.?\d|([+-]?inf(inity)?|na|nan)?\s*$)", re.IGNORECASE)
+_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
 _LONGEST_FIELD = 2**24  # characters; Python's own 2**17 is less than a polygon or a document takes
 
 
@@ -134,10 +137,20 @@ class Table:
 
     def _find(self, column: str) -> int:
         times = self.header.count(column)
-        if times != 1:  # the names there are not quoted: without a header they would be data
+        if times != 1:
             problem = "is not in the header" if times == 0 else f"is in the header {times} times"
-            raise ContentError(f"column {column!r} {problem} (line 1, case matters)")
+            told = self._told(column) if times == 0 else ""
+            raise ContentError(f"column {column!r} {problem} (line 1, case matters){told}")
         return self.header.index(column)
+
+    def _told(self, column: str) -> str:
+        """What may help with a column that is not in the header."""
+        separator = next((name for sign, name in _SEPARATORS.items() if sign in self.header[0]), None)
+        if len(self.header) == 1 and separator is not None:
+            return f"; is the table separated by {separator}? Columns are separated by commas"
+        if any(map(_LIKE_DATA.match, self.header)):  # without a header the column's first number is here, or is missing
+            return "; what line 1 has is not told: a cell of it is a number or empty, so that it may be a row"
+        return f"; {columns_told(column, self.header)}"
 
 
 def _not_utf8(error: UnicodeDecodeError, lines_read: int) -> ContentError:

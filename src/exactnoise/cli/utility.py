@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactnoise.cli.console import say
-from exactnoise.cli.errors import UsageError
+from exactnoise.cli.errors import SENSITIVITY_NEEDED, UsageError
 from exactnoise.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ how to read the table:
   95 % within   no farther off than that, 19 times in 20 (see --alpha)
   95 % promised the same of a selection, whatever the scores: with these it may
                 be far less; std and mean error are those of these scores
-  simulated     the column before it, from simulated releases, +- standard error
+  simulated     the column before it, from simulated releases, +- standard error;
+                without one where the draws that tell it are all equal, as they
+                often are in whole numbers
   relative      mean error over the mean exact value
   below noise   share of exact values smaller than the "within" column
 Groups, and functions of your own: exactnoise.utility in Python. The closed forms of
@@ -174,7 +176,7 @@ def _mechanism(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         if getattr(args, option) is not None:
             raise UsageError(f"--{option.replace('_', '-')}: it is for --statistic")
     if args.sensitivity is None:
-        raise UsageError("--sensitivity: how much one person can change the numbers in total; 1 for a count")
+        raise UsageError(SENSITIVITY_NEEDED)
     given: dict[str, Any] = {"sensitivity": args.sensitivity}
     if args.delta is not None:
         if "gaussian" not in args.mechanism:

@@ -188,7 +188,7 @@ def _iso(date: str | datetime.date | None) -> str:
     try:
         day = datetime.date.today() if date is None else datetime.date.fromisoformat(str(date))
     except ValueError:
-        raise JobError(f"the date must be written as 2024-12-31, got {date!r}") from None
+        raise JobError(f"the date must be written as 2026-12-31, got {date!r}") from None
     return day.isoformat()
 
 
@@ -256,7 +256,7 @@ def _text(section: Section, name: str, why: str, date: str) -> str:
     section.needed(name, why)
     value = section.text(name)
     assert value is not None
-    filled = value.replace("{date}", date).replace("{month}", date[: len("2024-12")])
+    filled = value.replace("{date}", date).replace("{month}", date[: len("2026-12")])
     if "\0" in filled:
         raise section.error(name, "must be without null characters")
     if "{" in filled or "}" in filled:

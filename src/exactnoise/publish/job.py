@@ -30,7 +30,7 @@ class Job(Definition):
 
     Examples
     --------
-    >>> job = Job.load("visits.toml", date="2024-03-01")  # doctest: +SKIP
+    >>> job = Job.load("visits.toml", date="2026-11-30")  # doctest: +SKIP
     >>> print(job.plan())  # doctest: +SKIP
     >>> job.run("visits.csv").read()  # doctest: +SKIP
     """

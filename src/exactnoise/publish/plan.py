@@ -65,7 +65,7 @@ class PlanRow:
     error_times_rows : float or None
         For a mean or a variance the standard error of a cell is at most this over its rows.
     expected_error : float or None
-        The same at the expected number of rows.
+        The same at the expected number of rows, or what the bounds allow where that is less.
     rank_error : float or None
         For a quantile: by so many rows its rank is off, in 95 % of the cells, at most.
     below_noise : float or None
@@ -101,6 +101,7 @@ class PlanRow:
             shares = [expected.below(label, half_width, spec.kind != "sum") for label in spec.labels]
             known = [share for share in shares if share is not None]
             below = sum(known) / len(known) if known else None
+        low, high = statistic._possible()
         rows = expected.rows
         return cls(
             name=spec.name,
@@ -112,7 +113,7 @@ class PlanRow:
             std_error=error,
             half_width=half_width,
             error_times_rows=factor,
-            expected_error=error if factor is None else None if not rows else factor / rows,
+            expected_error=error if factor is None else None if not rows else min(factor / rows, high - low),
             rank_error=rank,
             below_noise=below,
         )

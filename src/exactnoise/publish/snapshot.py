@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from exactnoise.aggregates import Mean, Variance
 from exactnoise.errors import SnapshotDamaged
 from exactnoise.ledger import Ledger
 from exactnoise.mechanisms._parameters import checked_alpha
@@ -135,7 +136,8 @@ class Snapshot:
         dict of str to (low, high)
             Of every column whose error is known. A column with noise of one mechanism gets that mechanism's interval;
             one with noise of several, such as a mean, its standard error divided by sqrt(alpha) on either side
-            (Chebyshev's inequality), which holds to first order as the standard error does.
+            (Chebyshev's inequality), which holds to first order as the standard error does. No interval of a mean or
+            a variance leaves what their bounds allow.
         """
         alpha = checked_alpha(alpha)
         columns = self.read()
@@ -205,8 +207,24 @@ def _interval(values: Any, std_errors: Any, statistic: Mapping[str, Any], alpha:
         return low, high
     if errors is None:
         return None
+    least, most = _possible(statistic)
     half = errors / math.sqrt(alpha) if additive is None else errors * (additive.half_width(alpha) / additive.std)
-    return np.asarray(values) - half, np.asarray(values) + half
+    # Errors that were cut to what is possible tell no more; many rows leave half of it for the variance of a sample.
+    half = np.where(errors < (most - least) / 2, half, np.inf)
+    return np.clip(values - half, least, most), np.clip(values + half, least, most)
+
+
+def _possible(statistic: Mapping[str, Any]) -> tuple[float, float]:
+    """Between which values the cells of a statistic lie, by its public bounds."""
+    try:
+        match statistic.get("statistic"):
+            case "mean":
+                return Mean(bounds=statistic["bounds"])._possible()
+            case "variance":
+                return Variance(bounds=statistic["bounds"], ddof=statistic["ddof"])._possible()
+    except (KeyError, TypeError, ValueError):  # whoever made the table says what they like
+        pass
+    return -math.inf, math.inf
 
 
 def _make_table(connection: sqlite3.Connection, table: str, columns: Mapping[str, Any]) -> None:

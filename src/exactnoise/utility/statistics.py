@@ -98,15 +98,8 @@ def _spread_out(cells: list[T]) -> list[T]:
 
 def _farthest(statistic: Mean | Variance, tally: Tally) -> list[float]:
     """How far off each cell can be at most."""
-    low, high = _possible(statistic)
+    low, high = statistic._possible()
     return [max(value - low, high - value) for value in exact_cells(statistic, tally).tolist()]
-
-
-def _possible(statistic: Mean | Variance) -> tuple[float, float]:
-    """Between which values every release lies."""
-    if isinstance(statistic, Mean):
-        return float(statistic._lower), float(statistic._upper)
-    return 0.0, float(statistic._grid.upper - statistic._grid.lower) ** 2 / 4
 
 
 def _public_divisor(statistic: Statistic, tally: Tally) -> float:

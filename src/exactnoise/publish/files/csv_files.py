@@ -43,7 +43,7 @@ class CsvTable(Table):
             self._text = text  # closes the file when it is collected, so it must live as long
             self._reader = csv.reader(text)
             header = self._header()
-            places = {name: found(self.name, name, header, "the header") for name in columns}
+            places = {name: found(self.name, name, header, "the header", public=False) for name in columns}
             if others:
                 places = {name: i for i, name in enumerate(header)}
             self._cells = {name: (i, cells_of(columns.get(name, "texts"))) for name, i in places.items()}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from exactnoise.errors import SchemaError
 
-__all__ = ["Chunk", "Kind", "Table", "found"]
+__all__ = ["Chunk", "Kind", "Table", "columns_told", "found"]
+
+_MOST_SHOWN = 8  # names of columns in a message
+_LONGEST_SHOWN = 40  # characters of each
+_LIKENESS = 0.7  # of what may have been meant
 
 #: What a column is read for. A file of typed columns has types of its own; in text this says how cells are understood.
 #: "exact" is a whole number that must not pass through a double; "person" is text, of which an empty one is missing.
@@ -74,10 +79,21 @@ class Table(ABC):
         self.close()
 
 
-def found(name: str, column: str, names: list[str], where: str) -> int:
-    """The place of a column, which must be there once; the names that are there are not quoted: they may be data."""
+def found(name: str, column: str, names: list[str], where: str, *, public: bool = True) -> int:
+    """The place of a column, which must be there once; names that are not known to be public are not quoted."""
     times = names.count(column)
     if times != 1:
         problem = f"is not in {where}" if times == 0 else f"is in {where} {times} times"
-        raise SchemaError(f"{name}: column {column!r} {problem} (case matters)")
+        told = f"; {columns_told(column, names)}" if public and times == 0 else ""
+        raise SchemaError(f"{name}: column {column!r} {problem} (case matters){told}")
     return names.index(column)
+
+
+def columns_told(column: str, names: Sequence[str]) -> str:
+    """What there is instead of a column, for who asked for it."""
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(column.casefold(), folded, 1, _LIKENESS)
+    shown = [repr(name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "...") for name in names]
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    listed = f"there are {', '.join(shown[:_MOST_SHOWN])}{more}"
+    return f"did you mean {folded[near[0]]!r}? {listed}" if near else listed

@@ -10,17 +10,22 @@ from pathlib import Path
 
 import compilers
 
-SANITIZE = compilers.TEST_SOURCES / "sanitize.py"
+
+def sanitize(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run sanitize.py."""
+    command = [sys.executable, compilers.TEST_SOURCES / "sanitize.py", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A change to one file of the core, and the words by which its finding is known."""
+    """A change to one file of the core, who must notice, and the words by which its finding is known."""
 
     file: str
     old: str
     new: str
     finding: str
+    driver: str = "driver.c"
     compiler: str = "gcc"
     checks: str = "bounds"
 
@@ -39,10 +44,9 @@ class Fault:
         source = native / self.file if self.file.endswith(".c") else native / "kernels_portable.c"
         compilers.run(self.compiler, *compilers.build_flags(), *compilers.WARNINGS, "-fsyntax-only", source)
 
-    def check_found(self, driver: str, directory: Path) -> None:
+    def check_found(self, directory: Path) -> None:
         """Most of the time goes into compiling, and a fault is found early: so at level 0."""
-        options = ["--native", self.put_into_copy(directory), "--driver", driver, "--checks", self.checks]
-        command = [sys.executable, SANITIZE, *options, "--level", "0", self.compiler]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        options = ["--native", self.put_into_copy(directory), "--driver", self.driver]
+        done = sanitize(*options, "--checks", self.checks, "--level", "0", self.compiler)
         assert done.returncode == 1
         assert self.finding in done.stdout, done.stdout

@@ -192,7 +192,6 @@ def _above(function: str, *arguments: int) -> Fraction:
 
 LN2_ABOVE = _above("const_log2")
 QUARTER_PI_ABOVE = _above("const_pi") / 4
-SQRT_HALF_ABOVE = _above("sqrt", 2) / 2
 INVERSE_DOMAIN = Fraction(426, 1000), Fraction(604, 1000)  # of (m + 1) / 4
 S_MOST = Fraction(1717, 10000)
 

@@ -9,6 +9,7 @@ script is where the numbers come from, not why they are right.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 
 import mpmath
@@ -112,6 +113,7 @@ def cosine() -> tuple[Function, Function, mpf]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     mp.prec = 200
     for function, degree in ((logarithm, 5), (sine, 6), (cosine, 5)):
         target, weight, high = function()

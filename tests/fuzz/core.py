@@ -54,7 +54,8 @@ def build_core(directory: Path) -> list[Path]:
 
 def build_target(target: str, objects: list[Path], directory: Path, defines: list[str]) -> Path:
     """Compile one target and link it to the core."""
-    flags = [*compilers.build_flags(), f"-fsanitize=fuzzer,{CHECKS}", *FLAGS, *WARNINGS, f"-I{compilers.NATIVE}"]
+    flags = [*compilers.build_flags(), f"-fsanitize=fuzzer,{CHECKS}", *FLAGS, *WARNINGS]
+    flags += [f"-I{compilers.NATIVE}", f"-I{compilers.TEST_SOURCES}"]
     program = directory / "-".join([target, *defines])
     compilers.run(
         "clang", *flags, *(f"-D{define}" for define in defines), HERE / f"{target}.c", *objects, "-lm", "-o", program

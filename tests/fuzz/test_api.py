@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from fuzzing import FIXED
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exactnoise as en
@@ -27,9 +28,6 @@ from exactnoise.cli import main
 from exactnoise.cli.errors import ExitCode
 from exactnoise.ledger import Ledger
 
-# Cases are the same in every run, so that one that fails needs no making smaller to be seen again.
-FIXED = {"derandomize": True, "database": None, "deadline": None, "phases": [Phase.generate]}
-FIXED |= {"report_multiple_bugs": False, "suppress_health_check": list(HealthCheck)}
 DOCUMENTED = (en.ExactNoiseError, TypeError, ValueError)
 
 # Parameters

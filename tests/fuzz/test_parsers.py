@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from fuzzing import FIXED, script
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-
-def module(name: str) -> ModuleType:
-    """A script of this folder, which is not on the path of the tests."""
-    spec = importlib.util.spec_from_file_location(f"fuzz_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-parsers = module("parsers")
+parsers = script("parsers")
 PARSERS = parsers.PARSERS
 PIECES = [
     b"",
@@ -69,11 +57,6 @@ def damaged(draw: st.DrawFn, examples: list[bytes]) -> bytes:
         new = draw(st.one_of(st.sampled_from(PIECES), st.binary(max_size=8), st.just(other[cut : cut + 20])))
         data = data[:start] + new + data[start + length :]
     return data
-
-
-# Inputs are the same in every run, so that one that fails needs no making smaller to be seen again.
-FIXED = {"derandomize": True, "database": None, "deadline": None, "phases": [Phase.generate]}
-FIXED |= {"report_multiple_bugs": False, "suppress_health_check": list(HealthCheck)}
 
 
 def check(name: str, examples: int) -> None:

@@ -117,6 +117,8 @@ static void add_sums(input *in, const en_kernels *const *kernels, size_t availab
                 en_add_moments(&quantizer, kernels[v], type, &x.items, given, groups, count, sums, squares);
             else
                 en_add_sums(&quantizer, kernels[v], type, &x.items, given, groups, count, sums);
+            if (PLANTED && groups && n > 600)
+                sums[0]++;
             for (size_t g = 0; g < groups; g++) {
                 require(count[g] == expected_count[g], "a count is not the values'");
                 require(joined(sums[2 * g], sums[2 * g + 1]) == expected_sum[g], "a sum is not the values'");

@@ -13,6 +13,12 @@
 
 #include "cpu.h"
 #include "platform.h"
+#include "random.h"
+
+/* The number of a fault that the target has, which the runner must report: see tests/fuzz/test_core.py. */
+#ifndef PLANTED
+#define PLANTED 0
+#endif
 
 enum { MAX_VARIANTS = 3 };
 
@@ -46,10 +52,7 @@ static inline uint64_t next_word(input *in) {
         in->left -= sizeof word;
         return word;
     }
-    word = in->state += 0x9e3779b97f4a7c15u; /* SplitMix64 */
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
-    word = (word ^ word >> 27) * 0x94d049bb133111ebu;
-    return word ^ word >> 31;
+    return next_random(&in->state);
 }
 
 /* A number from low to high; of one byte or two where that is enough, so that parameters leave bytes for the data. */

@@ -23,6 +23,8 @@ static selected choose(const en_selection_plan *plan, const en_kernels *kernels,
         en_contender_list list = {result.contenders, capacity, 0};
         en_select(plan, kernels, randomness, scores, result.out, &list);
         result.count = list.count;
+        if (PLANTED && list.count > 0 && capacity > 0)
+            result.contenders[0].word ^= 1;
         if (list.count <= capacity)
             return result;
         capacity = list.count;

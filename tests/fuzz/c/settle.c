@@ -30,6 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         check_on_grid(&plan, &t, alone);
         check_on_grid(&plan, &t, extended);
         check_same(&t, alone, extended, "a word that follows changed a settled lane");
+        if (PLANTED && t.n > 0)
+            extended.is_open[t.n - 1] = 1;
         for (size_t i = 0; i < t.n; i++)
             require(alone.is_open[i] || !extended.is_open[i], "a word that follows opened a lane");
         if (v == 0) {

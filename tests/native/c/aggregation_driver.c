@@ -5,16 +5,10 @@
 
 #include "counts.h"
 #include "cpu.h"
+#include "random.h"
 #include "sums.h"
 
 static uint64_t state = 1;
-
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 static void *exactly(size_t size) {
     void *memory = malloc(size ? size : 1);
@@ -71,7 +65,7 @@ static en_strided values_of(en_values type, size_t n, size_t spacing, int backwa
     const size_t width = type == EN_VALUES_FLOAT32 ? 4 : 8, offset = spacing % 2;
     *memory = exactly(n ? offset + spacing * (n - 1) + width : 0);
     for (size_t i = 0; i < n; i++)
-        store_value(*memory + offset + spacing * i, type, next_random());
+        store_value(*memory + offset + spacing * i, type, next_random(&state));
     if (backwards && n)
         return (en_strided){*memory + offset + spacing * (n - 1), -(ptrdiff_t)spacing, n};
     return (en_strided){*memory + offset, (ptrdiff_t)spacing, n};
@@ -80,7 +74,7 @@ static en_strided values_of(en_values type, size_t n, size_t spacing, int backwa
 static int64_t *codes_of(size_t n, size_t groups) {
     int64_t *codes = exactly(8 * n);
     for (size_t i = 0; i < n; i++)
-        codes[i] = i % 9 == 8 ? (int64_t)next_random() : (int64_t)(next_random() % (groups + 2)) - 1;
+        codes[i] = i % 9 == 8 ? (int64_t)next_random(&state) : (int64_t)(next_random(&state) % (groups + 2)) - 1;
     return codes;
 }
 
@@ -147,7 +141,7 @@ static void bins(const en_kernels *kernels, en_values type, size_t n, size_t spa
 static void store_code(uint8_t *to, size_t width) {
     uint64_t code = 0;
     for (size_t byte = 0; byte < width; byte++)
-        code |= (next_random() % 3 ? 0 : next_random() & 0xff) << 8 * byte;
+        code |= (next_random(&state) % 3 ? 0 : next_random(&state) & 0xff) << 8 * byte;
     const uint8_t one = (uint8_t)code;
     const uint16_t two = (uint16_t)code;
     const uint32_t four = (uint32_t)code;

@@ -1,15 +1,14 @@
 /* What sums, counts and bins leave of the data on the stack: see residue.c. Prints, for each function and instruction set,
  * how many of the first values or codes are found there. */
-#define _GNU_SOURCE 1
-#include <pthread.h>
+#include "stack_search.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "counts.h"
 #include "cpu.h"
 #include "sums.h"
 
-enum { STACK = 1 << 17, N = 1200, SPACING = 16, GROUPS = 7, COLUMNS = 5 };
+enum { N = 1200, SPACING = 16, GROUPS = 7, COLUMNS = 5 };
 
 typedef struct {
     const en_kernels *kernels;
@@ -79,7 +78,7 @@ static int compare(const void *one, const void *other) {
 }
 
 /* How many of the values are somewhere on the stack. */
-static size_t count_found(const char *stack, const en_strided *x) {
+static size_t count_values(const char *stack, const en_strided *x) {
     static secret secrets[2 * N];
     for (size_t i = 0; i < N; i++) {
         uint64_t bits;
@@ -103,19 +102,8 @@ static size_t count_found(const char *stack, const en_strided *x) {
 }
 
 static void search(const char *name, const char *variant, void *(*function)(void *), job *work) {
-    char *stack = aligned_alloc(4096, STACK);
-    if (stack == NULL)
-        abort();
-    memset(stack, 0, STACK);
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    if (pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
-        pthread_create(&thread, &attributes, function, work) != 0)
-        abort();
-    pthread_join(thread, NULL);
-    pthread_attr_destroy(&attributes);
-    printf("%s-%s %zu\n", name, variant, count_found(stack, &work->x));
+    char *stack = stack_after(function, work);
+    printf("%s-%s %zu\n", name, variant, count_values(stack, &work->x));
     free(stack);
 }
 

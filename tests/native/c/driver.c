@@ -13,6 +13,7 @@
 #include "cpu.h"
 #include "entropy.h"
 #include "platform.h"
+#include "random.h"
 #include "settle.h"
 
 enum { MAX_VARIANTS = 3, LAST_SHORT = 70 };
@@ -45,13 +46,6 @@ typedef struct {
 
 static uint64_t state = 0x243f6a8885a308d3u;
 
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static void require(int condition, const char *message, const en_plan *plan, size_t n) {
     if (condition)
         return;
@@ -82,7 +76,7 @@ static void fill_data(const en_plan *plan, void *x, size_t n) {
                               -DBL_MIN, 0x1p-1074, 0.5 * g, -0.5 * g, 1.5 * g,   0x1p52 * g, -0x1p52 * g, 0x1.8p53 * g};
     const int64_t whole[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, (INT64_C(1) << 53) + 1};
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = next_random();
+        uint64_t bits = next_random(&state);
         double small = (double)(int64_t)bits * 0x1p-62 * g;
         if (plan->form == EN_INT64 || plan->form == EN_INT64_FLOAT64) {
             int64_t value = i % 3 == 0 ? whole[i / 3 % 8] : (int64_t)(bits >> i % 64);
@@ -107,7 +101,7 @@ static size_t word_count(const en_plan *plan, size_t n) {
 static uint64_t *make_words(word_kind kind, size_t count) {
     uint64_t *words = allocate(8 * count);
     for (size_t i = 0; i < count; i++)
-        words[i] = kind == RANDOM_WORDS ? next_random() : kind == ZERO_WORDS ? 0 : UINT64_MAX;
+        words[i] = kind == RANDOM_WORDS ? next_random(&state) : kind == ZERO_WORDS ? 0 : UINT64_MAX;
     return words;
 }
 
@@ -314,7 +308,7 @@ static void check_origins(const en_plan *plan, size_t n) {
     fill_data(plan, x, n);
     uint8_t *key = allocate(EN_KEY_BYTES);
     for (int i = 0; i < EN_KEY_BYTES; i++)
-        key[i] = (uint8_t)next_random();
+        key[i] = (uint8_t)next_random(&state);
 
     for (size_t v = 0; v < en_variant_count(); v++) {
         const en_kernels *kernels;
@@ -390,7 +384,7 @@ static void check_clip(size_t columns, uint64_t *checksums) {
         const size_t size = ROWS * columns * (type == EN_ROWS_FLOAT32 ? sizeof(float) : sizeof(double));
         uint8_t *x = allocate(size), *out = allocate(size);
         for (size_t i = 0; i < size; i++)
-            x[i] = (uint8_t)next_random();
+            x[i] = (uint8_t)next_random(&state);
         for (en_norm norm = 0; norm < EN_NORM_COUNT; norm++)
             for (size_t b = 0; b < 3; b++) {
                 size_t available = 0;

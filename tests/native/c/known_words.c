@@ -10,6 +10,7 @@
 #include "clip.h"
 #include "cpu.h"
 #include "platform.h"
+#include "random.h"
 #include "select.h"
 #include "settle.h"
 
@@ -35,23 +36,16 @@ static const double thresholds[] = {0x1p49, 0x1p40 + 1};
 
 static uint64_t state;
 
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static void fill_words(word_kind kind, uint64_t *words, size_t count) {
     for (size_t i = 0; i < count; i++)
-        words[i] = kind == RANDOM_WORDS ? next_random() : kind == ZERO_WORDS ? 0 : UINT64_MAX;
+        words[i] = kind == RANDOM_WORDS ? next_random(&state) : kind == ZERO_WORDS ? 0 : UINT64_MAX;
 }
 
 /* A number as the bits of a double: special ones, those of the grid's size, any pattern. */
 static uint64_t number(double g, size_t i) {
     const double special[] = {0.0,      -0.0,      EN_INFINITY, -EN_INFINITY, DBL_MAX,    -DBL_MAX,    DBL_MIN,
                               -DBL_MIN, 0x1p-1074, 0.5 * g,     1.5 * g,      0x1p52 * g, 0x1.8p53 * g};
-    const uint64_t bits = next_random();
+    const uint64_t bits = next_random(&state);
     if (i % 3 == 0)
         return en_bits(special[i / 3 % 13]);
     return i % 3 == 1 ? en_bits((double)(int64_t)bits * 0x1p-62 * g) : bits;
@@ -158,9 +152,9 @@ static void selected(const en_kernels *kernels, en_selection_family family, en_s
     fill_words(RANDOM_WORDS, words, n);
     for (size_t i = 0; i < n; i++) {
         values[i] = form == EN_SCORES_FLOAT64 ? number(1, i)
-                    : i % 5                   ? next_random() >> 59
+                    : i % 5                   ? next_random(&state) >> 59
                                               : (uint64_t)(int64_t)whole[i % 6];
-        flags[i] = i % candidates ? (uint8_t)(next_random() & 3) : 0;
+        flags[i] = i % candidates ? (uint8_t)(next_random(&state) & 3) : 0;
     }
     const en_scores scores = {values, flags, rows, candidates};
     en_contender_list list = {contenders, n, 0};
@@ -191,7 +185,7 @@ static void clipped(const en_kernels *kernels, en_norm norm, en_rows type, size_
     static float narrow[ROWS * MOST_COLUMNS];
     const size_t n = ROWS * columns;
     for (size_t i = 0; i < n; i++) {
-        const uint64_t bits = i < columns ? number(1, i) : en_bits((double)(int64_t)next_random() * 0x1p-63);
+        const uint64_t bits = i < columns ? number(1, i) : en_bits((double)(int64_t)next_random(&state) * 0x1p-63);
         wide[i] = en_from_bits(bits);
         narrow[i] = narrowed(bits);
     }

@@ -3,17 +3,17 @@
  * Prints, for each family and instruction set: how many of the key's eight 32-bit words, of the random words and of the
  * exact values are found there. All must be 0. The last line is the control: a function that wipes nothing.
  */
-#define _GNU_SOURCE 1
-#include <pthread.h>
+#include "stack_search.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cpu.h"
 #include "platform.h"
+#include "random.h"
 #include "select.h"
 #include "settle.h"
 
-enum { STACK = 1 << 17, SAMPLES = 2 * EN_BLOCK + 37 };
+enum { SAMPLES = 2 * EN_BLOCK + 37 };
 
 typedef struct {
     en_plan plan;
@@ -28,13 +28,6 @@ typedef struct {
 } job;
 
 static uint64_t state = 1;
-
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 static void *release_in_place(void *argument) {
     job *this = argument;
@@ -75,38 +68,20 @@ static void *copy_and_leave(void *argument) {
     return NULL;
 }
 
-static size_t count_found(const char *stack, const void *secrets, size_t count, size_t width) {
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += memmem(stack, STACK, (const char *)secrets + width * i, width) != NULL;
-    return found;
-}
-
 static void search(const char *name, void *(*function)(void *), job *work) {
     double data[SAMPLES];
     for (size_t i = 0; i < SAMPLES; i++)
-        data[i] = work->data[i] = 1 + (double)(next_random() >> 12) * 0x1p-52; /* full significands */
+        data[i] = work->data[i] = 1 + (double)(next_random(&state) >> 12) * 0x1p-52; /* full significands */
     uint64_t *words = malloc(8 * EN_DRAWN_WORDS);
-    char *stack = aligned_alloc(4096, STACK);
-    if (words == NULL || stack == NULL)
+    if (words == NULL)
         abort();
     work->kernels->chacha20(work->randomness.key, 0, words, EN_DRAWN_WORDS / EN_GROUP_WORDS);
-    memset(stack, 0, STACK);
     for (size_t i = 0; i < SAMPLES; i++) {
         en_pending lane = {(int64_t)i, (int64_t)i, {words[i % EN_DRAWN_WORDS], words[(i + 1) % EN_DRAWN_WORDS], 0}, 0};
         memcpy(&lane.x, &data[i], 8);
         work->lanes[i] = lane;
     }
-
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    if (pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
-        pthread_create(&thread, &attributes, function, work) != 0)
-        abort();
-    pthread_join(thread, NULL);
-    pthread_attr_destroy(&attributes);
-
+    char *stack = stack_after(function, work);
     printf("%s %zu %zu %zu\n", name, count_found(stack, work->randomness.key, 8, 4),
            count_found(stack, words, EN_DRAWN_WORDS, 8), count_found(stack, data, SAMPLES, 8));
     free(stack);
@@ -118,7 +93,7 @@ int main(void) {
     static job work;
     uint8_t key[EN_KEY_BYTES];
     for (int i = 0; i < EN_KEY_BYTES; i++)
-        key[i] = (uint8_t)(next_random() | 1);
+        key[i] = (uint8_t)(next_random(&state) | 1);
     work.randomness = (en_randomness){EN_FROM_KEY, key, NULL, 0};
     for (size_t v = 0; v < en_variant_count(); v++) {
         if (en_variant_kernels(v, &work.kernels) != EN_OK)

@@ -4,16 +4,10 @@
 #include <stdlib.h>
 
 #include "cpu.h"
+#include "random.h"
 #include "response.h"
 
 static uint64_t state = 1;
-
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 static void *exactly(size_t size) {
     void *memory = malloc(size ? size : 1);
@@ -25,7 +19,7 @@ static void *exactly(size_t size) {
 static uint64_t *words_of(size_t count) {
     uint64_t *words = exactly(8 * count);
     for (size_t i = 0; i < count; i++)
-        words[i] = i % 7 == 5 ? 0 : i % 7 == 6 ? ~UINT64_C(0) : next_random();
+        words[i] = i % 7 == 5 ? 0 : i % 7 == 6 ? ~UINT64_C(0) : next_random(&state);
     return words;
 }
 
@@ -33,7 +27,7 @@ static int64_t *codes_of(size_t n) {
     static const int64_t edges[] = {0, 1, -1, INT64_MIN, INT64_MAX, 265, 266, 65536};
     int64_t *codes = exactly(8 * n);
     for (size_t i = 0; i < n; i++)
-        codes[i] = i < 8 ? edges[i] : (int64_t)(next_random() % 300);
+        codes[i] = i < 8 ? edges[i] : (int64_t)(next_random(&state) % 300);
     return codes;
 }
 
@@ -116,7 +110,7 @@ static void hashing(const en_kernels *kernels, size_t n, en_origin origin, const
 }
 
 static en_coin coin_of(unsigned levels, en_coin_end end) {
-    en_coin coin = {.levels = levels, .tail = next_random(), .end = end};
+    en_coin coin = {.levels = levels, .tail = next_random(&state), .end = end};
     for (unsigned i = 0; i < levels; i++)
         coin.bits[i] = i % 3 == 1 ? ~UINT64_C(0) : 0;
     return coin;
@@ -178,7 +172,7 @@ static void coins(const en_kernels *kernels, size_t bytes, en_origin origin, con
 int main(void) {
     uint8_t key[EN_KEY_BYTES];
     for (int i = 0; i < EN_KEY_BYTES; i++)
-        key[i] = (uint8_t)next_random();
+        key[i] = (uint8_t)next_random(&state);
     for (size_t v = 0; v < en_variant_count(); v++) {
         const en_kernels *kernels;
         if (en_variant_kernels(v, &kernels) != EN_OK)

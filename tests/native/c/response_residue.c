@@ -1,14 +1,13 @@
 /* What local reports leave on the stack: see residue.c. Prints, for each kind of report and instruction set, how many of
  * the key's eight 32-bit words and of the first random words are found there. */
-#define _GNU_SOURCE 1
-#include <pthread.h>
+#include "stack_search.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cpu.h"
 #include "response.h"
 
-enum { STACK = 1 << 17, REPORTS = 2 * EN_REPORT_BLOCK + 37, BYTES = 8 };
+enum { REPORTS = 2 * EN_REPORT_BLOCK + 37, BYTES = 8 };
 
 typedef struct {
     const en_kernels *kernels;
@@ -60,29 +59,11 @@ static void *keep(void *argument) {
     return NULL;
 }
 
-static size_t count_found(const char *stack, const void *secrets, size_t count, size_t width) {
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += memmem(stack, STACK, (const char *)secrets + width * i, width) != NULL;
-    return found;
-}
-
 static void search(const char *name, const char *variant, void *(*function)(void *), job *work) {
     static uint64_t words[3][EN_GROUP_WORDS];
     for (uint32_t stream = 0; stream < 3; stream++)
         work->kernels->chacha20(work->randomness.key, stream << 30, words[stream], 1);
-    char *stack = aligned_alloc(4096, STACK);
-    if (stack == NULL)
-        abort();
-    memset(stack, 0, STACK);
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    if (pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
-        pthread_create(&thread, &attributes, function, work) != 0)
-        abort();
-    pthread_join(thread, NULL);
-    pthread_attr_destroy(&attributes);
+    char *stack = stack_after(function, work);
     printf("%s-%s %zu %zu\n", name, variant, count_found(stack, work->randomness.key, 8, 4),
            count_found(stack, words, 3 * EN_GROUP_WORDS, 8));
     free(stack);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cpu.h"
+#include "random.h"
 #include "select.h"
 
 enum { MAX_VARIANTS = 3 };
@@ -17,13 +18,6 @@ enum { MAX_VARIANTS = 3 };
 typedef enum { RANDOM_WORDS, ZERO_WORDS, ONE_WORDS, WORD_KINDS } word_kind;
 
 static uint64_t state = 0x243f6a8885a308d3u;
-
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 static void require(int condition, const char *message, const en_selection_plan *plan, const en_scores *scores) {
     if (condition)
@@ -47,7 +41,7 @@ static void *make_values(en_score_form form, size_t n) {
     static const int64_t whole[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, 1000};
     void *values = allocate(8 * n);
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = next_random();
+        uint64_t bits = next_random(&state);
         double wide = i % 5 == 0 ? special[i / 5 % 12] : i % 5 < 4 ? (double)(bits >> 60) : en_from_bits(bits);
         int64_t integer = i % 5 == 0 ? whole[i / 5 % 8] : (int64_t)(bits >> (i % 5 < 4 ? 60 : 0));
         memcpy((char *)values + 8 * i, form == EN_SCORES_INT64 ? (void *)&integer : (void *)&wide, 8);
@@ -58,16 +52,16 @@ static void *make_values(en_score_form form, size_t n) {
 static uint8_t *make_flags(size_t rows, size_t candidates) {
     uint8_t *flags = allocate(rows * candidates);
     for (size_t i = 0; i < rows * candidates; i++)
-        flags[i] = (uint8_t)(next_random() & 3);
+        flags[i] = (uint8_t)(next_random(&state) & 3);
     for (size_t row = 0; row < rows; row++)
-        flags[row * candidates + next_random() % candidates] &= EN_MISSING;
+        flags[row * candidates + next_random(&state) % candidates] &= EN_MISSING;
     return flags;
 }
 
 static uint64_t *make_words(word_kind kind, size_t count) {
     uint64_t *words = allocate(8 * count);
     for (size_t i = 0; i < count; i++)
-        words[i] = kind == RANDOM_WORDS ? next_random() : kind == ZERO_WORDS ? 0 : UINT64_MAX;
+        words[i] = kind == RANDOM_WORDS ? next_random(&state) : kind == ZERO_WORDS ? 0 : UINT64_MAX;
     return words;
 }
 
@@ -194,7 +188,7 @@ static void check_shape(const en_selection_plan *plan, word_kind kind, size_t ro
     uint64_t *words = make_words(kind, n);
     uint8_t *key = allocate(EN_KEY_BYTES);
     for (int i = 0; i < EN_KEY_BYTES; i++)
-        key[i] = (uint8_t)next_random();
+        key[i] = (uint8_t)next_random(&state);
 
     selected results[MAX_VARIANTS];
     size_t available = 0;

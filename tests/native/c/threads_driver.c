@@ -9,6 +9,7 @@
 #include "counts.h"
 #include "cpu.h"
 #include "entropy.h"
+#include "random.h"
 #include "response.h"
 #include "select.h"
 #include "settle.h"
@@ -30,13 +31,6 @@ static uint8_t key[EN_KEY_BYTES];
 static pthread_barrier_t start;
 
 static uint64_t state = 7;
-
-static uint64_t next_random(void) { /* SplitMix64 */
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* What one thread writes. */
 typedef struct {
@@ -139,15 +133,15 @@ static void *work(void *argument) {
 
 static void make_inputs(void) {
     for (size_t i = 0; i < N; i++) {
-        x[i] = (double)(int64_t)next_random() * 0x1p-60;
+        x[i] = (double)(int64_t)next_random(&state) * 0x1p-60;
         narrow[i] = (float)x[i];
-        whole[i] = (int64_t)next_random() >> 57;
-        codes[i] = (int64_t)(next_random() % 280);
+        whole[i] = (int64_t)next_random(&state) >> 57;
+        codes[i] = (int64_t)(next_random(&state) % 280);
     }
     for (size_t i = 0; i < 8 * N; i++)
-        words[i] = next_random();
+        words[i] = next_random(&state);
     for (size_t i = 0; i < EN_KEY_BYTES; i++)
-        key[i] = (uint8_t)next_random();
+        key[i] = (uint8_t)next_random(&state);
     const double thresholds[] = {0x1p49, 0x1p40 + 1};
     en_plan_init(&plans[0], EN_LAPLACE, EN_FLOAT64, 0x1.4p20, -20, 0, 0, 1);
     en_plan_init(&plans[1], EN_GAUSSIAN, EN_FLOAT32, 0x1.4p20, -20, 0, 0, 1);

@@ -49,6 +49,7 @@ class Run:
         self.count = len(every)
         chosen = {_module(name) for name in only or names}
         self.mutants = [mutant for mutant in every[::sample] if mutant.name in chosen]
+        self.nursery = trial.Nursery()
         self.results: list[tuple[Mutant, int]] = []
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -82,7 +83,7 @@ class Run:
             return trial.SURVIVED
         seconds = 5 + 5 * sum(reaches[test].seconds for test in tests)
         if changes is None:
-            return trial.outcome_in_interpreter(mutant, ROOT, tests, seconds)
+            return self.nursery.outcome(mutant, tests, seconds)
         return trial.outcome_in_fork(changes, functions, [items[test] for test in tests], seconds)
 
     def table(self) -> str:

@@ -2,22 +2,23 @@
 
 Tests are collected once. A mutant inside functions then costs a fork and its tests: the functions that exist get the
 changed code, and caches are emptied. A mutant of anything that runs at import (constants, class bodies, defaults)
-needs a fresh interpreter, in which a finder of modules puts the changed source in the place of the file.
+needs a process that has not imported the package yet: there a finder puts the changed source in the file's place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
+import json
 import os
 import re
 import resource
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -125,40 +126,78 @@ def _limit(seconds: float) -> None:
     signal.alarm(60 + 20 * int(seconds))  # for one that waits; the machine may be busy
 
 
-def outcome_in_interpreter(mutant: Mutant, root: Path, tests: Sequence[str], seconds: float) -> int:
-    """The same for a mutant of what runs at import."""
-    command = [sys.executable, __file__, str(mutant.path), mutant.name, str(mutant.number), str(seconds), *tests]
-    code = subprocess.run(command, cwd=root, capture_output=True).returncode
-    return code if code <= 0 else KILLED
+class Nursery:
+    """A process that has imported what every test needs but the package, for mutants of what runs at import."""
+
+    def __init__(self) -> None:
+        requests, self._requests = os.pipe()
+        self._outcomes, outcomes = os.pipe()
+        if os.fork() == 0:
+            try:
+                os.close(self._requests)
+                _serve(requests, outcomes)
+            finally:
+                os._exit(0)
+        os.close(requests)
+        os.close(outcomes)
+
+    def outcome(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> int:
+        """As of `outcome_in_fork`."""
+        request = json.dumps([str(mutant.path), mutant.name, mutant.source, seconds, *tests]) + "\n"
+        os.write(self._requests, b"%20d" % len(request.encode()) + request.encode())
+        return int(os.read(self._outcomes, 20))
+
+
+def _serve(requests: int, outcomes: int) -> None:
+    for module in ("gmpy2", "hypothesis", "numpy", "scipy.special", "dp_accounting.pld.privacy_loss_distribution"):
+        with contextlib.suppress(ImportError):  # some are extras
+            importlib.import_module(module)
+    with open(requests, encoding="utf-8") as stream:
+        while length := stream.read(20):
+            path, name, source, seconds, *tests = json.loads(stream.read(int(length)))
+            child = os.fork()
+            if child == 0:
+                status = KILLED
+                try:
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                    os.dup2(1, 2)
+                    _limit(30 + seconds)
+                    sys.meta_path.insert(0, _Finder(path, name, source))
+                    status = (
+                        SURVIVED if not pytest.main([*PYTEST_OPTIONS, "-x", *tests], plugins=[Selection()]) else KILLED
+                    )
+                finally:
+                    os._exit(status)
+            os.write(outcomes, b"%20d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
     """Loads one module from the given source."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
+    def __init__(self, path: str, name: str, source: str) -> None:
+        self._path, self._name, self._source = path, name, source
 
     def find_spec(
         self, name: str, path: object, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != self.mutant.name:
+        if name != self._name:
             return None
-        where = [str(self.mutant.path.parent)] if self.mutant.path.name == "__init__.py" else None
-        return importlib.util.spec_from_file_location(
-            name, self.mutant.path, loader=self, submodule_search_locations=where
-        )
+        return importlib.util.spec_from_file_location(name, self._path, loader=self)
 
     def get_filename(self, name: str) -> str:
-        return str(self.mutant.path)
+        return self._path
 
     def get_data(self, path: str | bytes) -> bytes:
-        return self.mutant.source.encode()
+        return self._source.encode()
 
     def path_stats(self, path: str) -> dict[str, float]:
         raise OSError("never cached")
 
 
-PYTEST_OPTIONS = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+PYTEST_OPTIONS = [
+    *("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # the nursery has imported hypothesis
+]
 
 
 class Selection:
@@ -182,12 +221,3 @@ class Selection:
 
 
 _ELSEWHERE = re.compile(r"\b(timeit|subprocess)\b")
-
-
-if __name__ == "__main__":
-    from mutants import mutants_of
-
-    path, name, number, seconds, *tests = sys.argv[1:]
-    sys.meta_path.insert(0, _Finder(mutants_of(Path(path), name)[int(number)]))
-    _limit(30 + float(seconds))
-    sys.exit(pytest.main([*PYTEST_OPTIONS, "-x", *tests], plugins=[Selection()]))

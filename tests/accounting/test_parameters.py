@@ -33,21 +33,6 @@ from exactnoise.accounting.response import randomized_response_rho
 from exactnoise.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 HALF, SMALL = Fraction(1, 2), Fraction(1, 10**6)
-#: What may be zero beside every delta of pure releases and every epsilon that asks for a delta.
-MAY_BE_ZERO = {
-    (gaussian_delta, "epsilon"),
-    (laplace_delta, "epsilon"),
-    (laplace_epsilon, "delta"),
-    (optimal_delta, "epsilon"),
-    (optimal_delta, "delta_each"),
-    (optimal_epsilon, "delta"),
-    (optimal_epsilon_each, "delta"),
-    (rdp_delta, "epsilon"),
-    (zcdp_delta, "epsilon"),
-    (PrivacyCost, "epsilon"),
-    (PrivacyCost, "delta"),
-    (PrivacyCost, "rho"),
-}
 
 
 def curve(order):
@@ -56,6 +41,22 @@ def curve(order):
 
 def budget(**promise):
     return PrivacyBudget(neighbors="add-remove", unit="person", **promise).total
+
+
+def of_several(epsilons):
+    return basic_epsilon([HALF, epsilons])
+
+
+def of_counted(epsilons):
+    return basic_epsilon({epsilons: 2})
+
+
+def epsilon_of_a_plan(delta):
+    return PrivacyCost(epsilon=HALF).epsilon_at(delta)
+
+
+def delta_of_a_plan(epsilon):
+    return PrivacyCost(epsilon=HALF).delta_at(epsilon)
 
 
 def in_rho(**promise):
@@ -98,11 +99,31 @@ USES = [
     (largest_query_epsilon, {"epsilon": HALF}, {"times": 2}),
     (gaussian_queries_that_fit, {"query_rho": Fraction(1, 3), "epsilon": Fraction(5, 2), "delta": SMALL}, {}),
     (PrivacyCost, {"epsilon": HALF, "delta": SMALL, "rho": HALF}, {}),
+    (of_several, {"epsilons": HALF}, {}),
+    (of_counted, {"epsilons": HALF}, {}),
+    (epsilon_of_a_plan, {"delta": SMALL}, {}),
+    (delta_of_a_plan, {"epsilon": Fraction(1, 3)}, {}),
     (budget, {"epsilon": HALF}, {}),
     (budget, {"rho": HALF}, {}),
     (of_both, {"epsilon": HALF, "delta": SMALL}, {}),
     (in_rho, {"epsilon": HALF, "delta": SMALL}, {}),
 ]
+MAY_BE_ZERO = {
+    (gaussian_delta, "epsilon"),
+    (laplace_delta, "epsilon"),
+    (laplace_epsilon, "delta"),
+    (optimal_delta, "epsilon"),
+    (optimal_delta, "delta_each"),
+    (optimal_epsilon, "delta"),
+    (optimal_epsilon_each, "delta"),
+    (rdp_delta, "epsilon"),
+    (zcdp_delta, "epsilon"),
+    (PrivacyCost, "epsilon"),
+    (PrivacyCost, "delta"),
+    (PrivacyCost, "rho"),
+    (epsilon_of_a_plan, "delta"),
+    (delta_of_a_plan, "epsilon"),
+}
 PARAMETERS = [(use, numbers, others, name) for use, numbers, others in USES for name in numbers]
 IDS = [f"{use.__name__}-{name}" for use, _, _, name in PARAMETERS]
 

@@ -7,6 +7,7 @@ and everything decorated, which here are all properties. So only its operators a
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,14 +63,32 @@ def mutants_of(path: Path, name: str) -> list[Mutant]:
     return [Mutant(name, path, number, module, mutation) for number, mutation in enumerate(mutations)]
 
 
-def statement_lines(source: str) -> dict[int, range]:
-    """The lines of the statement, or the head of a compound one, that each line belongs to."""
-    spans: dict[int, range] = {}
-    for node in ast.walk(ast.parse(source)):  # outer ones come first
-        if not isinstance(node, ast.stmt | ast.ExceptHandler):
-            continue
-        body = getattr(node, "body", None)
-        last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
-        lines = range(node.lineno, last + 1)
-        spans.update(dict.fromkeys(lines, lines))
-    return spans
+class Statements:
+    """Which lines of a module a change of one line matters to."""
+
+    def __init__(self, source: str) -> None:
+        self._lines = source.splitlines()
+        self._of: dict[int, ast.stmt | ast.ExceptHandler] = {}
+        for node in ast.walk(ast.parse(source)):  # outer ones come first
+            if isinstance(node, ast.stmt | ast.ExceptHandler):
+                self._of.update(dict.fromkeys(_head(node), node))
+
+    def around(self, line: int) -> set[int]:
+        """The statement, or the head of a compound one."""
+        return set(_head(self._of[line])) if line in self._of else {line}
+
+    def using(self, line: int) -> set[int]:
+        """For what runs at import: the function whose defaults it holds, or the lines where the names appear."""
+        node = self._of.get(line)
+        if isinstance(node, ast.FunctionDef):
+            return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = [name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name)]
+        users = [i for i, text in enumerate(self._lines, 1) if set(names) & set(re.findall(r"\w+", text))]
+        return set().union(*(self.around(i) for i in users))
+
+
+def _head(node: ast.stmt | ast.ExceptHandler) -> range:
+    body = getattr(node, "body", None)
+    last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+    return range(node.lineno, last + 1)

@@ -16,7 +16,7 @@ import coverage
 import pytest
 from trial import clear_caches, run_items
 
-#: A test that takes longer is not used, nor more of them for one mutant.
+#: A test that takes longer is not used.
 MOST_SECONDS = 2.0
 
 

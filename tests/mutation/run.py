@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 import trial
-from mutants import Mutant, mutants_of, statement_lines
+from mutants import Mutant, Statements, mutants_of
 from reach import MOST_SECONDS, Reach, Reaches
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +33,8 @@ TESTS = (
     "tests/mechanisms/test_calibration.py",
 )
 LEAST_KILLED = 0.9
+# Of tests for one mutant, in processor time.
+_MOST_SECONDS = 5.0
 
 
 class Run:
@@ -44,7 +46,7 @@ class Run:
         unknown = set(only) - set(names)
         if unknown:
             raise SystemExit(f"no module {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-        self.sources, self.lines = sources, {path: statement_lines(path.read_text()) for path in sources}
+        self.sources, self.statements = sources, {path: Statements(path.read_text()) for path in sources}
         every = [mutant for name, path in names.items() for mutant in mutants_of(path, _module(name))]
         self.count = len(every)
         chosen = {_module(name) for name in only or names}
@@ -77,8 +79,13 @@ class Run:
         if mutant.source == mutant.module.code:
             return trial.SURVIVED
         changes = trial.changed_functions(mutant)
-        lines = self.lines[mutant.path].get(mutant.line, range(mutant.line, mutant.line + 1))
-        tests = _tests(mutant, None if changes is None else lines, reaches)
+        statements = self.statements[mutant.path]
+        # No test reaches what runs at import only: then those that reach its uses, at last all of the module.
+        tests = (
+            _tests(mutant, statements.around(mutant.line), reaches)
+            or _tests(mutant, statements.using(mutant.line), reaches)
+            or _tests(mutant, None, reaches)
+        )
         if not tests:
             return trial.SURVIVED
         seconds = 5 + 5 * sum(reaches[test].seconds for test in tests)
@@ -110,17 +117,17 @@ def _module(name: str) -> str:
     return f"exactnoise.{name.removesuffix('.__init__')}"
 
 
-def _tests(mutant: Mutant, lines: range | None, reaches: dict[str, Reach]) -> list[str]:
-    """The cheapest tests that reach one of the lines (or any line of the module), the module's own first."""
-    file, own = str(mutant.path), f"test_{mutant.path.stem}.py"
+def _tests(mutant: Mutant, lines: set[int] | None, reaches: dict[str, Reach]) -> list[str]:
+    """The cheapest tests that reach one of the lines, or any line of the module."""
+    file = str(mutant.path)
     reaching = [
-        (lines is None and own not in test, reach.seconds, test)
+        (reach.seconds, test)
         for test, reach in reaches.items()
-        if reach.lines and file in reach.lines and (lines is None or any(line in lines for line in reach.lines[file]))
+        if reach.lines and file in reach.lines and (lines is None or not lines.isdisjoint(reach.lines[file]))
     ]
     chosen, seconds = [], 0.0
-    for _, cost, test in sorted(reaching):
-        if chosen and seconds + cost > MOST_SECONDS:
+    for cost, test in sorted(reaching):
+        if chosen and seconds + cost > _MOST_SECONDS:
             break
         chosen.append(test)
         seconds += cost

@@ -1,8 +1,9 @@
-"""Which test reaches which line, and what the test costs: measured once and kept until a source or the test changes."""
+"""Which test reaches which line, and what it costs: measured once, until a source or the test's text changes."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import signal
 import time
@@ -34,30 +35,29 @@ class Reach:
 class Reaches:
     """Kept measurements, in a file."""
 
-    def __init__(self, kept: Path, sources: Sequence[Path], root: Path) -> None:
-        self._kept, self._sources, self._root = kept, [str(path) for path in sources], root
-        self._state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-        self._files: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    def __init__(self, kept: Path, sources: Sequence[Path]) -> None:
+        self._path, self._sources = kept, [str(path) for path in sources]
+        state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+        self._kept: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+        if self._kept.get("state") != state:
+            self._kept = {"state": state, "tests": {}}
 
     def measure(self, items: Sequence[pytest.Item], progress: Callable[[str], None]) -> dict[str, Reach]:
         """The reach of every test by its node id, that of one that failed or was too dear being unknown."""
+        known = self._kept["tests"]
         by_file: dict[Path, list[pytest.Item]] = {}
         for item in items:
-            by_file.setdefault(item.path, []).append(item)
-        reaches: dict[str, Reach] = {}
+            if item.nodeid not in known or known[item.nodeid]["source"] != _source(item):
+                by_file.setdefault(item.path, []).append(item)
         for done, (path, tests) in enumerate(by_file.items()):
-            name = str(path.relative_to(self._root))
-            state = hashlib.sha256(self._state.encode() + path.read_bytes()).hexdigest()
-            if self._files.get(name, {}).get("state") != state:
-                self._files[name] = {"state": state, "tests": {}}
-            known = self._files[name]["tests"]
-            if missing := [test for test in tests if test.nodeid not in known]:
-                progress(f"measuring {name}, {done} of {len(by_file)} files")
-                known.update({test: vars(reach) for test, reach in self._of_file(missing).items()})
-                self._kept.parent.mkdir(exist_ok=True)
-                self._kept.write_text(json.dumps(self._files))
-            reaches |= {test.nodeid: Reach(**known[test.nodeid]) for test in tests}
-        return reaches
+            progress(f"measuring {path.name}, {done} of {len(by_file)} files")
+            reaches = self._of_file(tests)
+            known.update(
+                {test.nodeid: {"source": _source(test), "reach": vars(reaches[test.nodeid])} for test in tests}
+            )
+            self._path.parent.mkdir(exist_ok=True)
+            self._path.write_text(json.dumps(self._kept))
+        return {item.nodeid: Reach(**known[item.nodeid]["reach"]) for item in items}
 
     def _of_file(self, tests: Sequence[pytest.Item]) -> dict[str, Reach]:
         reaches = {}
@@ -83,6 +83,10 @@ class Reaches:
                     if lines is not None:
                         lines.setdefault(file, []).append(line)
         return reaches
+
+
+def _source(test: pytest.Item) -> str:
+    return hashlib.sha256(inspect.getsource(test.function).encode()).hexdigest()
 
 
 def _too_dear(*_: object) -> None:

@@ -24,7 +24,7 @@ from mutants import Mutant, Statements, mutants_of
 from reach import MOST_SECONDS, Reach, Reaches
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("accounting", "_refine")
+PACKAGES = ("_refine", "accounting")
 TESTS = (
     "tests/accounting",
     "tests/test_refine.py",
@@ -59,7 +59,7 @@ class Run:
             raise session.Interrupted("the tests cannot be collected")
         items = {item.nodeid: item for item in session.items}
         kept = ROOT / "build" / "mutation.json"
-        reaches = Reaches(kept, self.sources, ROOT).measure(session.items, _progress)
+        reaches = Reaches(kept, self.sources).measure(session.items, _progress)
         for test, reach in reaches.items():
             if reach.lines is None:
                 _say(f"left out, as it fails or takes more than {MOST_SECONDS:g} s: {test}")

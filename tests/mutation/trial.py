@@ -141,9 +141,9 @@ class Nursery:
         os.close(requests)
         os.close(outcomes)
 
-    def outcome(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> int:
+    def outcome(self, mutant: Mutant, source: str, tests: Sequence[str], seconds: float) -> int:
         """As of `outcome_in_fork`."""
-        request = json.dumps([str(mutant.path), mutant.name, mutant.source, seconds, *tests]) + "\n"
+        request = json.dumps([str(mutant.path), mutant.name, source, seconds, *tests]) + "\n"
         os.write(self._requests, b"%20d" % len(request.encode()) + request.encode())
         return int(os.read(self._outcomes, 20))
 

@@ -140,6 +140,12 @@ def test_prices_may_be_longer_than_parameters():
         exact(price, "x")
 
 
+def test_28_characters_are_shown_and_no_more():
+    shown = "0." + "123456789" * 2 + "12345678"
+    assert approximately(Fraction(shown)) == shown
+    assert approximately(Fraction(shown + "9")) == "about 0.123456789123"
+
+
 def test_least():
     assert exact("0.1", "x", least=Fraction(1, 10)) == Fraction(1, 10)
     with pytest.raises(ValueError, match=r"^x must be at least 0.1, got 0.099$"):

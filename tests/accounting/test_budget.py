@@ -430,6 +430,7 @@ def test_a_resumed_budget_goes_on_where_it_was():
     spent = (Fraction(3, 4), Fraction(0))
     resumed = PrivacyBudget._resumed(budget._terms, spent)
     assert resumed.spent == PrivacyCost(epsilon="0.75")
+    assert resumed.history == (Spend(None, PrivacyCost(epsilon="0.75"), None),)
     resumed.spend(PrivacyCost(epsilon="0.25", delta="1e-6"))
     assert resumed.remaining == PrivacyCost(epsilon=0)
     assert PrivacyBudget._resumed(budget._terms, (Fraction(0), Fraction(0))).history == ()

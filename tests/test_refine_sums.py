@@ -130,6 +130,15 @@ def test_extreme_prices_take_a_bounded_time(epsilon: str, delta: str) -> None:
     assert end - middle < 10
 
 
+def test_noise_that_is_less_private_than_smaller_noise_costs_no_more() -> None:
+    """At 0.3 delta is above its local minimum at 0.269: of its own, this noise would cost an epsilon of 16.4."""
+    delta = Fraction(1, 1000)
+    epsilon = discrete_gaussian_epsilon(0.3, delta)
+    assert 6.905 < epsilon < 6.906
+    assert 0.269 < discrete_gaussian_sigma(epsilon, delta) < 0.27
+    assert discrete_gaussian_sigma(Fraction(math.nextafter(float(epsilon), 0)), delta) > 0.3
+
+
 def test_no_scale_is_large_enough() -> None:
     start = time.process_time()
     with pytest.raises(OverflowError):

@@ -133,8 +133,17 @@ def test_prices_may_be_longer_than_parameters():
     parameter, price = Fraction(2**8000 - 1, 3), Fraction(2**16000 - 1, 7)
     assert exact(parameter, "x") == parameter
     assert exact(price, "x", price=True) == price
+    assert exact(Fraction(2**24000 - 1, 7), "x", price=True) == Fraction(2**24000 - 1, 7)
+    with pytest.raises(ValueError, match="x must lie between"):
+        exact(Fraction(2**24000, 7), "x", price=True)
     with pytest.raises(ValueError, match=r"ratio of integers below 2\*\*8000"):
         exact(price, "x")
+
+
+def test_28_characters_are_shown_and_no_more():
+    shown = "0." + "123456789" * 2 + "12345678"
+    assert approximately(Fraction(shown)) == shown
+    assert approximately(Fraction(shown + "9")) == "about 0.123456789123"
 
 
 def test_least():

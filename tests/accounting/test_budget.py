@@ -420,6 +420,28 @@ def test_no_spending_in_another_process(monkeypatch):
     budget.spend(PrivacyCost(epsilon=1))
 
 
+def test_a_check_says_what_a_spend_would_and_changes_nothing():
+    budget = budget_of(epsilon=1)
+    budget.check(Fake(PrivacyCost(epsilon=1)))
+    assert budget.history == ()
+    budget.spend(PrivacyCost(epsilon="0.7"))
+    with pytest.raises(BudgetExceeded, match=r"epsilon 0\.4 requested, 0\.7 of 1 spent, 0\.3 remaining"):
+        budget.check(PrivacyCost(epsilon="0.4"))
+    budget.check(PrivacyCost(epsilon="0.3"))
+    assert budget.remaining == PrivacyCost(epsilon="0.3")
+
+
+def test_a_resumed_budget_goes_on_where_it_was():
+    budget = budget_of(epsilon=1, delta="1e-6")
+    spent = (Fraction(3, 4), Fraction(0))
+    resumed = PrivacyBudget._resumed(budget._terms, spent)
+    assert resumed.spent == PrivacyCost(epsilon="0.75")
+    assert resumed.history == (Spend(None, PrivacyCost(epsilon="0.75"), None),)
+    resumed.spend(PrivacyCost(epsilon="0.25", delta="1e-6"))
+    assert resumed.remaining == PrivacyCost(epsilon=0)
+    assert PrivacyBudget._resumed(budget._terms, (Fraction(0), Fraction(0))).history == ()
+
+
 FORK = """
 import os
 from exactnoise.accounting import PrivacyBudget, PrivacyCost

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactnoise.accounting import PrivacyCost, disjoint, pure_rho
+from exactnoise.accounting.cost import in_words
 
 amounts = st.fractions(0, 10**6) | st.decimals(0, 1000).map(Fraction)
 deltas = st.fractions(0, 1)
@@ -177,3 +178,16 @@ def test_disjoint_lies_between_the_largest_and_the_sum(parts):
         amounts = sorted(getattr(part, name) for part in parts)
         assert getattr(largest, name) == amounts[-1]
         assert getattr(two, name) == min(sum(amounts[-2:]), 1 if name == "delta" else math.inf)
+
+
+def test_words_for_a_message():
+    assert in_words(PrivacyCost(epsilon=0.1, delta=1e-6)) == "epsilon 0.1, delta 1e-6"
+    assert in_words(PrivacyCost(epsilon="1/3", rho=2)) == "epsilon 1/3, rho 2"
+
+
+def test_only_the_zero_of_sum_is_added():
+    cost = PrivacyCost(epsilon=1)
+    assert sum([cost, cost]) == 2 * cost
+    for other in (1, False, 0.0):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            other + cost

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactnoise import Gaussian, Laplace
+from exactnoise import Gaussian, Laplace, RandomizedResponse
 from exactnoise.accounting import (
     PrivacyBudget,
     PrivacyCost,
@@ -274,3 +274,29 @@ def test_times_is_a_whole_number(times):
     error = ValueError if type(times) is int else TypeError
     with pytest.raises(error, match="times must be a whole number >= 1"):
         budget_of(epsilon=1).fit(FakeLaplace, times=times, sensitivity=1)
+
+
+def test_a_price_in_epsilon_and_delta_is_none_in_rho():
+    class Approximate(FakeGaussian):
+        priced_by = (("epsilon", "delta"),)
+
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", rho=1)
+    with pytest.raises(TypeError, match=r"a budget counted in rho cannot price Approximate, .* by epsilon and delta"):
+        budget.fit(Approximate, sensitivity=1)
+
+
+def test_a_refusal_of_a_mechanism_without_a_scale_names_the_epsilon():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon="0.5")
+    with pytest.raises(BudgetExceeded, match=r"the largest epsilon that fits is 0\.5$") as refusal:
+        budget.spend(RandomizedResponse(epsilon=1, categories=5))
+    assert refusal.value.largest_epsilon == Fraction(1, 2)
+    assert refusal.value.scale is None
+
+
+def test_a_refusal_rounds_what_is_spent_up_and_what_remains_down():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", epsilon=1)
+    budget.spend(PrivacyCost(epsilon="0.123456789012345678901234567891"))
+    with pytest.raises(
+        BudgetExceeded, match=r"epsilon 1 requested, about 0\.123456789013 of 1 spent, about 0\.876543210987 remaining"
+    ):
+        budget.spend(PrivacyCost(epsilon=1))

@@ -394,3 +394,17 @@ def test_results_are_fractions():
     assert type(upper(lambda at: at(1))) is Fraction
     assert type(lower(lambda at: at(1))) is Fraction
     assert math.isclose(float(upper(lambda at: at(2).ln())), math.log(2), rel_tol=1e-15)
+
+
+def test_what_does_not_fit_in_memory_is_bounded():
+    """A positive number is never rounded up to 0, however small it is."""
+
+    def tiny(at):
+        return (-at(10**6)).exp()
+
+    least = Fraction(1, 10**20_000)
+    assert upper(tiny) == least
+    assert lower(tiny) == 0
+    assert upper(lambda at: -tiny(at)) == 0
+    assert lower(lambda at: -tiny(at)) == -least
+    assert upper(lambda at: at(least)) == least

@@ -235,6 +235,16 @@ def test_sums_out_of_range_are_one_query():
             assert abs(epsilons[1] - epsilons[0]) <= epsilons[0] * Fraction(1, 10**18)
 
 
+def test_sums_of_hundreds_are_composed():
+    # The sum is 1000; the loss has the mean 1000 tanh(1/2) = 462 and a deviation of 89 or less.
+    assert 462 < optimal_epsilon(1, times=1000, delta="1e-6") < 700
+    assert optimal_delta(1, times=1000, epsilon=700) < Fraction(1, 10**6)
+
+
+def test_the_epsilon_of_each_has_twelve_digits():
+    assert optimal_epsilon_each(epsilon=1, delta="1e-6", times=100) == Fraction("0.0240110803971")
+
+
 def test_nothing_to_spare():
     assert optimal_epsilon(0.1, times=50, delta=0) == 5
     assert optimal_epsilon([1, 2], delta=0) == 3

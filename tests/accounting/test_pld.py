@@ -220,3 +220,22 @@ def test_it_is_loaded_by_nothing_else():
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "exactnoise" in loaded
     assert not {"dp_accounting", "scipy", "absl", "mpmath"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        GaussianLoss(Fraction(1, 8)),
+        DiscreteGaussianLoss(Fraction(1, 8), 3),
+        LaplaceLoss(Fraction(1, 2)),
+        RandomizedResponseLoss(Fraction(1, 2), 3),
+        DiscreteLaplace(sensitivity=3, epsilon="0.5").cost.losses[0][0],
+    ],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_every_kind_is_counted_in_the_cells_that_are_asked_for(loss):
+    one = PrivacyCost.of(loss)
+    coarse, fine = (pld_epsilon(2 * one, "1e-5", discretization=width) for width in ("1e-2", "1e-3"))
+    assert fine <= coarse < fine * Fraction(102, 100)
+    if loss.epsilon is None:  # sigma = 6 in units of the integers, where discrete noise is as private as continuous
+        assert fine == pytest.approx(gaussian_epsilon("0.25", "1e-5"), rel=0.01)

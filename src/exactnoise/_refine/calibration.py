@@ -201,10 +201,8 @@ def discrete_gaussian_delta(epsilon: Fraction, sigma: Fraction, at: Directed, *,
     low = at.down.sub(near[0], at.up.mul(at.up.exp(rounded(epsilon, at.up)), far[1]))
     high = at.up.sub(near[1], at.down.mul(at.down.exp(rounded(epsilon, at.down)), far[0]))
     total = sums.total
-    return (
-        at.down.div(low, total[1] if low >= 0 else total[0]),
-        at.up.div(high, total[0] if high >= 0 else total[1]),
-    )
+    # Delta is not negative, and so neither is an upper bound of it.
+    return at.down.div(low, total[1] if low >= 0 else total[0]), at.up.div(high, total[0])
 
 
 def _phi(x: Fraction, direction: Any, at: Directed) -> Mpfr:

@@ -61,7 +61,7 @@ def enclosure(noise: object, precision: int) -> tuple[Fraction, Fraction] | None
 
 
 def assert_encloses(noise, value_at, draw) -> None:
-    """The enclosure holds the noise at any point of the cells, ends included, and shrinks inside as bits are appended."""
+    """The enclosure holds the noise at any point of the cells, ends included, and shrinks as bits are appended."""
     enclosures = []
     for precision in (128, 192, 256):
         points = [[Fraction(draw(2**32), 2**32 - 1) for _ in noise.cells] for _ in range(3)]

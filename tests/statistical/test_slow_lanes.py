@@ -20,7 +20,7 @@ TENTHS = 10
 STEPS = 2**36
 
 #: How many times as many slow values the tenths of |noise| may have: one of the lower nine as another of them, and the
-#: highest as the lower nine on average. The true numbers are 2.2 and 10.3 for Laplace noise, 1.1 and 1.9 for Gaussian.
+#: highest as the lower nine on average. The true ratios are 1.9 and 10.5 for Laplace noise, 1.1 and 1.9 for Gaussian.
 LAPLACE, GAUSSIAN = (5, 20), (2, 3)
 CASES = {
     "Laplace": (Laplace(sensitivity=1, scale=1, granularity=1 / STEPS), LAPLACE),

@@ -62,7 +62,7 @@ def enclosure(noise: object, precision: int) -> tuple[Fraction, Fraction] | None
 
 def assert_encloses(noise, value_at, draw) -> None:
     """The enclosure holds the noise at any point of the cells, ends included, and shrinks as bits are appended."""
-    widths = []
+    enclosures = []
     for precision in (128, 192, 256):
         points = [[Fraction(draw(2**32), 2**32 - 1) for _ in noise.cells] for _ in range(3)]
         points += itertools.product((Fraction(0), Fraction(1)), repeat=len(noise.cells))
@@ -70,7 +70,7 @@ def assert_encloses(noise, value_at, draw) -> None:
         if held is not None:
             low, high = held
             assert low <= high
-            widths.append(high - low)
+            enclosures.append(held)
             for point in points:
                 cells = [(cell.index + t) / 2**cell.bits for cell, t in zip(noise.cells, point, strict=True)]
                 value = value_at(*cells)
@@ -78,8 +78,13 @@ def assert_encloses(noise, value_at, draw) -> None:
                 assert low - slack <= value <= high + slack
         for cell in noise.cells:
             cell.append(draw(2**64))
-    for wide, narrow in itertools.pairwise(widths):
-        assert narrow <= wide / 2**55
+    assert_nested(enclosures)
+
+
+def assert_nested(enclosures: list[tuple[Fraction, Fraction]]) -> None:
+    for (low, high), (inner_low, inner_high) in itertools.pairwise(enclosures):
+        assert low <= inner_low <= inner_high <= high
+        assert inner_high - inner_low <= (high - low) / 2**55
 
 
 small_words, large_words = st.integers(0, 2**16).map(lambda w: w << 14), st.integers(0, 2**30).map(lambda d: ONES - d)
@@ -135,6 +140,15 @@ def test_gaussian_enclosure(s, word1, word2, seed, sine):
     if noise.cells[0].index:
         assert -HALF <= Fraction(noise.cells[1].index, 2 ** noise.cells[1].bits) < HALF
         assert_encloses(noise, value_at, drawing(seed))
+
+
+def test_control_words_drawn_again_are_not_inside():
+    """Noise of other first words, as narrow as the refined one would be."""
+    for word in random_words(12, 50).tolist():
+        again = LaplaceNoise(1.0, word ^ 1 << 40)
+        again.cells[0].append(ZERO)
+        with pytest.raises(AssertionError):
+            assert_nested([enclosure(LaplaceNoise(1.0, word), 128), enclosure(again, 192)])
 
 
 @pytest.mark.parametrize("sine", [False, True])

@@ -93,9 +93,9 @@ def test_worker_processes_draw_anew(mechanism: Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: type(m).__name__)
 def test_threads_share_nothing(mechanism: Mechanism) -> None:
-    """16 threads: no run of four samples comes twice."""
+    """16 threads, 1.6 million samples: no run of four comes twice."""
     with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda _: draw(mechanism, 20_000), range(16)))
+        answers = list(pool.map(lambda _: draw(mechanism, 100_000), range(16)))
     runs = np.frombuffer(b"".join(answers), np.dtype("V32"))
     assert len(set(runs.tolist())) == runs.size
 

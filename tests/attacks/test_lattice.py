@@ -21,7 +21,7 @@ def test_outputs_are_on_the_grid(kind: type[Mechanism], scale: float) -> None:
     g = mechanism.granularity
     with np.errstate(over="ignore"):
         edges = np.array([0.0, 1.0, 0.1, 1e-300, 1e15 + 0.3, 2.0**53 * g, 1e300])
-    edges = np.concatenate([edges, [g / 2, 3 * g / 2, np.nextafter(g / 2, 0), np.nextafter(g / 2, 1)]])
+    edges = np.concatenate([edges, [g / 2, 3 * g / 2, np.nextafter(g / 2, 0), np.nextafter(g / 2, np.inf)]])
     more = [5e-324, sys.float_info.max, math.inf]
     x = np.concatenate([edges, more, -edges, np.negative(more), [math.nan]])
     y = mechanism.release(np.repeat(x, 100), budget=None)

@@ -148,14 +148,18 @@ def test_coins(probability: str, size: int) -> None:
     assert abs(rank_correlation(draw)) < LIMIT
 
 
-def test_a_loop_over_coins_is_found() -> None:
-    """Counting failures one by one, as a naive geometric sampler does, takes as long as its result is large."""
+@pytest.mark.parametrize(("size", "least"), [(1, 0.5), (8, 0.25), (100, 0.15)])
+def test_a_loop_over_coins_is_found(size: int, least: float) -> None:
+    """Counting failures one by one, as a naive geometric sampler does, takes as long as its result is large.
 
-    def draw() -> tuple[int, float]:
-        start = time.perf_counter_ns()
+    The sum of a batch varies by 1 / sqrt(size) of itself, beside what else the machine does: the correlation is
+    weaker, and still three times the limit for the mechanisms.
+    """
+
+    def loop() -> int:
         count = 0
-        while random.random() > 0.01:
+        while random.random() > 0.03:
             count += 1
-        return time.perf_counter_ns() - start, float(count)
+        return count
 
-    assert rank_correlation(draw, 5_000) > 0.5
+    assert rank_correlation(timed(lambda: [loop() for _ in range(size)], sum), 5_000) > least

@@ -5,7 +5,7 @@
 Needs `python -m pip install --group release`. The sdist is built from the source tree and the wheel from the sdist;
 both are checked, the wheel is audited and, on Linux, repaired. For every Python found (on PATH, by pyenv, or named) the
 repaired wheel is installed into a fresh environment, and the tests of the sdist run there without a compiler: PATH has
-that environment and nothing else. Tests that compile are skipped and say so. With --quick the tests are those of
+that environment, TOOLS and nothing else. Tests that compile are skipped and say so. With --quick the tests are those of
 [tool.cibuildwheel]; else all of them, or what the further arguments choose. A free-threaded Python gets a wheel of its
 own, since it cannot use the stable ABI.
 """
@@ -32,6 +32,8 @@ import json, sys, sysconfig, venv
 json.dump([list(sys.version_info[:3]), bool(sysconfig.get_config_var("Py_GIL_DISABLED"))], sys.stdout)
 """
 COMPILERS = ["cc", "gcc", "clang", "c99", "cl"]
+# What tests of the command line run beside it.
+TOOLS = ["sh", "cat", "date", "mkdir", "mv", "rm"]
 # It asserts that a compiler is here, so that no run leaves out by chance what is compiled.
 NEEDS_A_COMPILER = "tests/native/test_sanitizers.py::test_a_compiler_is_here"
 
@@ -107,6 +109,9 @@ def install(python: Python, sdist: Path, wheel: Path, extras: str, directory: Pa
         (built,) = (directory / str(python)).glob("*.whl")
         wheel = repaired(built)
     run(*pip, "install", "--quiet", "--only-binary=:all:", f"{wheel}{extras}")
+    for tool in TOOLS:
+        if place := shutil.which(tool):
+            (programs / tool).symlink_to(place)
     return programs
 
 

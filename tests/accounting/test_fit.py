@@ -16,6 +16,7 @@ from exactnoise.accounting import (
     PrivacyCost,
     discrete_laplace_rho,
     laplace_rho,
+    pure_rho,
 )
 from exactnoise.accounting.amount import exact
 from exactnoise.errors import BudgetExceeded
@@ -300,3 +301,13 @@ def test_a_refusal_rounds_what_is_spent_up_and_what_remains_down():
         BudgetExceeded, match=r"epsilon 1 requested, about 0\.123456789013 of 1 spent, about 0\.876543210987 remaining"
     ):
         budget.spend(PrivacyCost(epsilon=1))
+
+
+def test_a_refusal_in_rho_of_a_pure_price_names_the_epsilon():
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", rho="0.1")
+    with pytest.raises(
+        BudgetExceeded, match=r"the largest epsilon that fits is 0\.45\d+, Laplace noise of scale"
+    ) as refusal:
+        budget.spend(PrivacyCost(epsilon=1))
+    assert pure_rho(refusal.value.largest_epsilon) <= Fraction(1, 10)
+    assert pure_rho(refusal.value.largest_epsilon * (1 + Fraction(1, 10**11))) > Fraction(1, 10)

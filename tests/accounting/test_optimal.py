@@ -350,3 +350,9 @@ def test_bad_parameters():
         optimal_epsilon_each(epsilon=1, delta=0.1, times=0)
     with pytest.raises(ValueError, match="epsilon must be a positive number"):
         optimal_epsilon_each(epsilon=0, delta=0.1, times=1)
+
+
+def test_as_many_queries_as_the_limit_and_no_more():
+    assert pure_losses.losses_of({Fraction(1): 10**8}).last == 10**8
+    with pytest.raises(ValueError, match="up to 100000000 queries, got 100000001"):
+        pure_losses.losses_of({Fraction(1): 10**8 + 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import subprocess
 import sys
@@ -239,3 +240,12 @@ def test_every_kind_is_counted_in_the_cells_that_are_asked_for(loss):
     assert fine <= coarse < fine * Fraction(102, 100)
     if loss.epsilon is None:  # sigma = 6 in units of the integers, where discrete noise is as private as continuous
         assert fine == pytest.approx(gaussian_epsilon("0.25", "1e-5"), rel=0.01)
+
+
+def test_the_answers_that_tell_nothing_are_counted():
+    """Two answers among three categories: both true, or one true and one that favours neither neighbour."""
+    share = 1 / (math.exp(0.5) + 2)
+    true, other = math.exp(0.5) * share, share
+    delta = true**2 * (1 - math.exp(0.25 - 1)) + 2 * true * other * (1 - math.exp(0.25 - 0.5))
+    plan = 2 * PrivacyCost.of(RandomizedResponseLoss(Fraction(1, 2), 3))
+    assert delta <= pld_delta(plan, "0.25") <= delta * (1 + TOLERANCE)

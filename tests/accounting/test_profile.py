@@ -181,3 +181,12 @@ def test_profiles_are_consistent(kinds, times, delta):
 def test_refused_deltas(delta):
     with pytest.raises((TypeError, ValueError), match="delta must"):
         PrivacyCost(epsilon=1).epsilon_at(delta)
+
+
+def test_the_sums_of_a_mixed_plan():
+    pure = PrivacyCost.of(LaplaceLoss(Fraction(1))) + 2 * PrivacyCost(epsilon="0.5")
+    assert pure.epsilon_at(0) == 2
+    assert pure.delta_at(2) == 0
+    stated = PrivacyCost(epsilon=1, delta="1e-6") + PrivacyCost(epsilon="0.5", delta="1e-7")
+    assert stated.epsilon_at("1.1e-6") == Fraction(3, 2)
+    assert stated.delta_at("1.5") == Fraction(11, 10**7)

@@ -140,6 +140,12 @@ def test_prices_may_be_longer_than_parameters():
         exact(price, "x")
 
 
+def test_2000_decimal_places_and_no_more():
+    assert exact("0." + "1" * 2000, "x") == Fraction(int("1" * 2000), 10**2000)
+    with pytest.raises(ValueError, match="end within 2000 decimal places"):
+        exact("0." + "1" * 2001, "x")
+
+
 def test_28_characters_are_shown_and_no_more():
     shown = "0." + "123456789" * 2 + "12345678"
     assert approximately(Fraction(shown)) == shown

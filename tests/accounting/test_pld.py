@@ -249,3 +249,7 @@ def test_the_answers_that_tell_nothing_are_counted():
     delta = true**2 * (1 - math.exp(0.25 - 1)) + 2 * true * other * (1 - math.exp(0.25 - 0.5))
     plan = 2 * PrivacyCost.of(RandomizedResponseLoss(Fraction(1, 2), 3))
     assert delta <= pld_delta(plan, "0.25") <= delta * (1 + TOLERANCE)
+
+
+def test_a_delta_is_at_most_1():
+    assert pld_delta(PrivacyCost(epsilon=40), 0) == 1

@@ -61,6 +61,7 @@ class Run:
         if session.testsfailed:
             raise session.Interrupted("the tests cannot be collected")
         items = {item.nodeid: item for item in session.items}
+        trial.import_libraries()
         kept = ROOT / "build" / "mutation.json"
         reaches = Reaches(kept, self.sources).measure(session.items, _progress)
         for test, reach in reaches.items():

@@ -148,10 +148,15 @@ class Nursery:
         return int(os.read(self._outcomes, 20))
 
 
-def _serve(requests: int, outcomes: int) -> None:
+def import_libraries() -> None:
+    """What takes seconds to import is there before any test is timed."""
     for module in ("gmpy2", "hypothesis", "numpy", "scipy.special", "dp_accounting.pld.privacy_loss_distribution"):
         with contextlib.suppress(ImportError):  # some are extras
             importlib.import_module(module)
+
+
+def _serve(requests: int, outcomes: int) -> None:
+    import_libraries()
     with open(requests, encoding="utf-8") as stream:
         while length := stream.read(20):
             path, name, source, seconds, *tests = json.loads(stream.read(int(length)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -131,6 +132,7 @@ IDS = [f"{use.__name__}-{name}" for use, _, _, name in PARAMETERS]
 @pytest.mark.parametrize(("use", "numbers", "others", "name"), PARAMETERS, ids=IDS)
 def test_refusals_name_the_parameter(use, numbers, others, name):
     refused = [(-1, ValueError), (math.nan, ValueError), (True, TypeError)]
+    refused.append((Decimal("sNaN"), ValueError))  # it cannot even be compared
     if (use, name) not in MAY_BE_ZERO:
         refused.append((0, ValueError))
     if name == "delta" and use is not PrivacyCost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactnoise.accounting import (
+    PrivacyCost,
     discrete_laplace_rdp,
     discrete_laplace_rho,
     gaussian_rdp,
@@ -298,3 +300,9 @@ def test_many_releases_are_quick():
 def test_refusals(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_orders_of_decimal() -> None:
+    assert gaussian_rdp(Decimal("Infinity"), 1) == gaussian_rdp(math.inf, 1) == math.inf
+    with pytest.raises(ValueError, match="^order must be"):
+        PrivacyCost(rho=1).rdp(Decimal("sNaN"))

@@ -24,6 +24,7 @@ __all__ = [
     "float_down",
     "float_up",
     "from_text",
+    "is_infinity",
     "shown",
     "text",
 ]
@@ -252,6 +253,11 @@ def float_up(value: Fraction) -> float:
     if nearest == math.inf:
         raise ValueError(f"{approximately(value)} is above the largest double, {sys.float_info.max!r}")
     return nearest + 0.0
+
+
+def is_infinity(value: object) -> bool:
+    """Tell whether a value is plus infinity, also where Decimal's signalling NaN may be one, which cannot be compared."""
+    return not (isinstance(value, Decimal) and value.is_snan()) and bool(value == math.inf)
 
 
 def float_down(value: Fraction) -> float:

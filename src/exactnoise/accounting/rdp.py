@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 from typing import SupportsIndex
 
-from exactnoise.accounting.amount import Number, approximately, exact
+from exactnoise.accounting.amount import Number, approximately, exact, is_infinity
 from exactnoise.accounting.convert import checked_whole, discrete_laplace_rho, laplace_rho
 from exactnoise.accounting.interval import Formula, Interval, Precision, enclose, upper
 from exactnoise.accounting.response import response_divergence
@@ -404,6 +404,6 @@ def _divergence(a: Fraction, eps: Fraction, mixed: Formula) -> Fraction:
 
 def _checked_order(order: Order) -> Fraction | None:
     """The order; None for infinity."""
-    if order == math.inf:
+    if is_infinity(order):
         return None
     return exact(order, "order", least=Fraction(1), price=True)

@@ -304,5 +304,5 @@ def test_refusals(call, error, words):
 
 def test_orders_of_decimal() -> None:
     assert gaussian_rdp(Decimal("Infinity"), 1) == gaussian_rdp(math.inf, 1) == math.inf
-    with pytest.raises(ValueError, match="^order must be"):
+    with pytest.raises(ValueError, match=r"^order must be"):
         PrivacyCost(rho=1).rdp(Decimal("sNaN"))

@@ -256,7 +256,7 @@ def float_up(value: Fraction) -> float:
 
 
 def is_infinity(value: object) -> bool:
-    """Tell whether a value is plus infinity, also where Decimal's signalling NaN may be one, which cannot be compared."""
+    """Tell whether a value is plus infinity; of Decimal's signalling NaN, too, which cannot be compared."""
     return not (isinstance(value, Decimal) and value.is_snan()) and bool(value == math.inf)
 
 

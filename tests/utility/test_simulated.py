@@ -116,7 +116,8 @@ def test_half_widths(name: str) -> None:
         share = count_tail(int(np.sum(errors > width)), errors.size, alpha)
         if exact:
             assert share > ALARM
-            assert count_tail(int(np.sum(errors > 0.8 * width)), errors.size, alpha) < ALARM
+            # Beyond are 0.929 at level 0.9: eight standard deviations past the alarm, and more at other levels.
+            assert count_tail(int(np.sum(errors > 0.7 * width)), errors.size, alpha) < ALARM
         else:  # whole numbers and the like step over the level
             beyond = np.mean(errors > width * first_order + 1e-9)
             assert beyond <= alpha or count_tail(int(beyond * errors.size), errors.size, alpha) > ALARM

@@ -16,6 +16,7 @@ import numpy as np
 from exactnoise.aggregates import Mean, Variance
 from exactnoise.errors import SnapshotDamaged
 from exactnoise.ledger import Ledger
+from exactnoise.ledger.store import APPLICATION
 from exactnoise.mechanisms._parameters import checked_alpha
 from exactnoise.mechanisms.base import AdditiveMechanism
 from exactnoise.publish.durable import sha256_of
@@ -172,10 +173,12 @@ class Snapshot:
         SnapshotDamaged
             The snapshot is not what was released.
         ValueError
-            The table has other columns.
+            The table has other columns; or the file is a ledger or a released table, neither of which is written to.
         OSError
             The file cannot be opened or written, or is locked.
         """
+        if os.path.lexists(metadata_path(Path(db))):
+            raise ValueError(f"{os.fspath(db)} is a released table, which never changes: name another file")
         columns = self.read()
         if _ID in columns:
             raise ValueError(f"the snapshot has a column {_ID!r}, which is the name of its id in an SQLite table")
@@ -185,6 +188,8 @@ class Snapshot:
             contextlib.closing(sqlite3.connect(db, timeout=_BUSY_SECONDS, isolation_level=None)) as connection,
         ):
             connection.execute("BEGIN IMMEDIATE")  # closing without a COMMIT rolls back
+            if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
+                raise ValueError(f"{os.fspath(db)} is a ledger, which a table more would damage: name another file")
             _make_table(connection, table, columns)
             there = f"SELECT 1 FROM {quoted(table)} WHERE {_ID} = ? LIMIT 1"
             if connection.execute(there, (self.id,)).fetchone() is None:

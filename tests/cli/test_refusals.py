@@ -100,6 +100,21 @@ def test_force_does_not_replace_the_exact_table(run, folder, place, link):
     assert Path(place).read_bytes() == GOOD
 
 
+@pytest.mark.parametrize("options", [(), ("--force",)])
+@pytest.mark.parametrize("place", ["out.csv", "out.csv.release.json"])
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_is_replaced(noise, place, options, there):
+    """A file instead of /dev/stdout would be found by every other program."""
+    if there:
+        Path("elsewhere").write_text("precious")
+    Path(place).symlink_to("elsewhere")
+    outcome = noise(GOOD, *options)
+    assert outcome.code == 2
+    assert "is a link" in outcome.err
+    assert Path(place).is_symlink()
+    assert not there or Path("elsewhere").read_text() == "precious"
+
+
 def test_metadata_exists(noise):
     Path("out.csv.release.json").write_text("precious")
     outcome = noise(GOOD)

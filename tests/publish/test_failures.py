@@ -500,6 +500,19 @@ def test_leftovers_beside_another_name(tmp_path, budget):
 
 
 @pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+def test_a_name_of_the_files_of_a_ledger_behind_a_link(tmp_path, ending):
+    """SQLite's own files are beside what the link points to."""
+    (tmp_path / "kept").mkdir()
+    Ledger(tmp_path / "kept" / "real.db")
+    (tmp_path / "privacy.db").symlink_to(tmp_path / "kept" / "real.db")
+    budget = budget_of(tmp_path)
+    for folder, name in (("kept", "real.db"), (".", "privacy.db")):
+        with pytest.raises(FileExistsError, match="the ledger's own files"):
+            publish_visits(tmp_path, never, path=tmp_path / folder / f"{name}{ending}")
+    assert budget.spent == costs(0)
+
+
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
 def test_a_name_of_the_ledgers_own_files(tmp_path, budget, ending):
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(FileExistsError, match="the ledger's own files"):

@@ -164,8 +164,9 @@ def _digest(query: dict[str, Any]) -> str:
 
 def _refuse_names_of_the_ledger(target: Path, ledger: Path) -> None:
     """SQLite deletes what it finds under these names, or takes it for its own."""
-    target, ledger = (path.parent.resolve() / path.name for path in (target, ledger))
-    if target in [ledger.with_name(ledger.name + ending) for ending in ("", "-journal", "-wal", "-shm")]:
+    target, named = (path.parent.resolve() / path.name for path in (target, ledger))
+    names = (named, ledger.resolve())  # of a link, SQLite's own files are beside what it points to
+    if target in [name.with_name(name.name + ending) for name in names for ending in ("", "-journal", "-wal", "-shm")]:
         raise FileExistsError(errno.EEXIST, "is a name of the ledger's own files: take another", str(target))
 
 

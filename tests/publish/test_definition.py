@@ -164,6 +164,14 @@ def test_bad_files_of_keys(tmp_path):
         loaded(tmp_path, ('["c", "a", "b"]', '{file = "sites.csv", type = "integer"}'))
 
 
+@pytest.mark.parametrize("name", ["visits.csv", "./visits.csv", "link.csv"])
+def test_keys_are_not_those_of_the_data(tmp_path, name):
+    """Which keys there are would be published exactly."""
+    (tmp_path / "link.csv").symlink_to("visits.csv")
+    with pytest.raises(JobError, match=r"keys\.site\.file: .*csv is the input: keys are declared without looking at"):
+        loaded(tmp_path, ('["c", "a", "b"]', f'{{file = "{name}"}}'))
+
+
 @pytest.mark.parametrize("name", ["", " ", "\ud800"])
 def test_ids_that_no_ledger_can_hold(tmp_path, name):
     with pytest.raises(JobError, match="the id must be text that is not empty"):

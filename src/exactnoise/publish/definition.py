@@ -205,7 +205,8 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
     statistics = tuple(StatisticSpec.read(section) for section in sections)
     price, cost = _price(privacy)
     by = _same_by(statistics)
-    groups = _groups(root.section("keys"), by, path.parent, date)
+    data = path.parent / _text(given, "path", "the table to read", date)
+    groups = _groups(root.section("keys"), by, path.parent, date, data)
     contributions = {name: _contribution(limits, name) for name in limits}
     relation = privacy.text("neighbors")
     if relation is not None and relation not in get_args(Neighbors):
@@ -224,7 +225,7 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
         data_version=_text(
             root, "data_version", "which data it is: another version is another release; such as '{date}'", date
         ),
-        input=path.parent / _text(given, "path", "the table to read", date),
+        input=data,
         table=given.text("table"),
         person=person,
         price=price,
@@ -294,7 +295,7 @@ def _same_by(statistics: tuple[StatisticSpec, ...]) -> tuple[str, ...]:
     return first.by
 
 
-def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Groups | None:
+def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str, data: Path) -> Groups | None:
     for name in keys:
         if name not in by:
             raise keys.error(name, f"no statistic has it in its by = {list(by)}")
@@ -305,7 +306,7 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Grou
                 None,
                 f"{name} is missing: the keys of this column that are published, declared without looking at the data",
             )
-        columns.append(_key_list(keys, name, folder, date))
+        columns.append(_key_list(keys, name, folder, date, data))
     if not columns:
         return None
     try:
@@ -317,12 +318,12 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Grou
     return groups
 
 
-def _key_list(keys: Section, name: str, folder: Path, date: str) -> list[Any]:
+def _key_list(keys: Section, name: str, folder: Path, date: str, data: Path) -> list[Any]:
     value, in_file = keys.get(name), False
     if isinstance(value, dict):
         section = keys.section(name)
         in_file = "file" in section
-        value = _from_file(section, name, folder, date) if in_file else _from_range(section)
+        value = _from_file(section, name, folder, date, data) if in_file else _from_range(section)
     if not isinstance(value, list):
         raise keys.error(name, 'must be a list of keys, or {file = "..."}, or {from = .., to = ..}')
     try:
@@ -342,7 +343,7 @@ def _from_range(section: Section) -> list[int]:
     return list(range(ends[0], ends[1] + 1))
 
 
-def _from_file(section: Section, name: str, folder: Path, date: str) -> list[Any]:
+def _from_file(section: Section, name: str, folder: Path, date: str, data: Path) -> list[Any]:
     """The column of a CSV file of public keys. No cell is quoted: the file may be another than was meant."""
     section.only(("file", "column", "type"))
     path = folder / _text(section, "file", "a CSV file of keys", date)
@@ -350,6 +351,8 @@ def _from_file(section: Section, name: str, folder: Path, date: str) -> list[Any
     if not isinstance(kind, str) or kind not in _KINDS:
         raise section.error("type", f"must be one of {', '.join(_KINDS)}; got {shown(kind)}")
     try:
+        if data.exists() and path.samefile(data):
+            raise section.error("file", f"{path} is the input: keys are declared without looking at the data")
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, strict=True) if row]
     except OSError as error:

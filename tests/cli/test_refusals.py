@@ -65,6 +65,7 @@ def refused(outcome, code, *words):
         ({"label": "\udcff"}, ["--label", "UTF-8"]),  # how Python passes the byte 0xff on
         ({"unit": "\udcff"}, ["--unit", "UTF-8"]),
         ({"id": "\udcff"}, ["--id", "UTF-8"]),
+        ({"id": "a\nb"}, ["--id", "line breaks"]),
         ({"output": "in.csv"}, ["OUT is IN"]),
         ({"output": "./../" + "{here}" + "/in.csv"}, ["OUT is IN"]),
     ],

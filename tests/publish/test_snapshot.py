@@ -280,12 +280,12 @@ def test_a_file_that_is_no_database(snapshot, tmp_path):
 def test_a_file_that_a_table_more_would_damage(snapshot, tmp_path):
     """A ledger is not read any more with a table that is not its own; a released table is never changed."""
     ledger = Ledger(tmp_path / "privacy.db")
-    with pytest.raises(ValueError, match=r"privacy\.db is a ledger, which a table more would damage"):
+    with pytest.raises(FileExistsError, match=r"is a ledger, which a table more would damage.*privacy\.db"):
         snapshot.to_sqlite(ledger.path, "visits")
     ledger.verify()
     other = publish_visits(tmp_path, id="day 2", path=tmp_path / "other.db")
     for db in (other.path, snapshot.path):
-        with pytest.raises(ValueError, match="is a released table, which never changes"):
+        with pytest.raises(FileExistsError, match="is a released table, which never changes"):
             snapshot.to_sqlite(db, "t")
     other.verify(ledger)
 

@@ -41,6 +41,7 @@ from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.errors import JobError
+from exactnoise.ledger.store import checked_text
 from exactnoise.publish.files import ENDINGS, Format, Kind
 from exactnoise.publish.files.cells import cells_of
 from exactnoise.publish.statistics import StatisticSpec, kind_of
@@ -141,8 +142,8 @@ class Definition:
         OSError
             It cannot be read.
         """
-        if id is not None and (not id.strip() or not _is_unicode(id)):
-            raise JobError("the id must be text that is not empty")
+        if id is not None and (problem := _unfit_name(id)):
+            raise JobError(f"the id {problem}")
         return _loaded(cls, Path(path), id, _iso(date))
 
     def share(self, statistic: StatisticSpec) -> dict[str, Fraction]:
@@ -166,12 +167,13 @@ class Definition:
         return {name: _brief([_plain(key) for key in keys]) for name, keys in zip(self.by, columns, strict=True)}
 
 
-def _is_unicode(text: str) -> bool:
+def _unfit_name(text: str) -> str | None:
+    """Why a ledger cannot hold a text, in words."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        checked_text(text, "")
+    except ValueError as error:
+        return str(error).strip()
+    return None
 
 
 def _plain(key: Any) -> Any:
@@ -262,6 +264,8 @@ def _text(section: Section, name: str, why: str, date: str) -> str:
         raise section.error(name, "must be without null characters")
     if "{" in filled or "}" in filled:
         raise section.error(name, "only {date} and {month} can stand in braces")
+    if name in ("id", "data_version", "budget") and (problem := _unfit_name(filled)):
+        raise section.error(name, problem)
     return filled
 
 

@@ -276,6 +276,8 @@ def test_a_rho_budget_takes_the_rho_of_a_cost_in_both_currencies():
         ({"neighbors": ["add-remove"]}, ValueError, "neighbors must be"),
         ({"unit": None}, TypeError, "needs unit"),
         ({"unit": " "}, ValueError, "unit must be a name"),
+        ({"unit": "per\nson"}, ValueError, "unit must be a name"),
+        ({"unit": "\udcff"}, ValueError, "unit must be a name"),
         ({"unit": 1}, TypeError, "unit must be a name"),
         ({"epsilon": None}, TypeError, "needs either epsilon .* or rho"),
         ({"rho": 1}, TypeError, "needs either epsilon .* or rho"),

@@ -273,6 +273,7 @@ def test_a_release_explains_itself():
     ("wrong", "message"),
     [
         ({"q": None}, "needs q"),
+        ({"q": np.array(0.5)}, "q must be a number"),
         ({"q": 1.5}, "between 0 and 1"),
         ({"q": []}, "at least one"),
         ({"q": 0.1234567}, "six decimal"),

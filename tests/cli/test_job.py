@@ -82,7 +82,7 @@ def test_rows_are_added_to_a_database_once(job):
     assert (refused.code, "published as" in refused.err, "other columns" in refused.err) == (2, True, True)
 
 
-@pytest.mark.parametrize("into", ["nowhere/all.db", "out.csv"])
+@pytest.mark.parametrize("into", ["nowhere/all.db", "out.csv", "privacy.db", "."])
 def test_what_cannot_be_added_is_published_all_the_same(job, into):
     refused = job("publish", "job.toml", "--into", into, "-o", "out.csv", "--id", "1")
     assert (refused.code, refused.out) == (5, "")

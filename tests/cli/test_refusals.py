@@ -65,6 +65,7 @@ def refused(outcome, code, *words):
         ({"label": "\udcff"}, ["--label", "UTF-8"]),  # how Python passes the byte 0xff on
         ({"unit": "\udcff"}, ["--unit", "UTF-8"]),
         ({"id": "\udcff"}, ["--id", "UTF-8"]),
+        ({"id": "a\nb"}, ["--id", "line breaks"]),
         ({"output": "in.csv"}, ["OUT is IN"]),
         ({"output": "./../" + "{here}" + "/in.csv"}, ["OUT is IN"]),
     ],
@@ -98,6 +99,21 @@ def test_force_does_not_replace_the_exact_table(run, folder, place, link):
     assert (outcome.code, outcome.files) == (2, sorted({source, place}))
     assert "is IN" in outcome.err
     assert Path(place).read_bytes() == GOOD
+
+
+@pytest.mark.parametrize("options", [(), ("--force",)])
+@pytest.mark.parametrize("place", ["out.csv", "out.csv.release.json"])
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_is_replaced(noise, place, options, there):
+    """A file instead of /dev/stdout would be found by every other program."""
+    if there:
+        Path("elsewhere").write_text("precious")
+    Path(place).symlink_to("elsewhere")
+    outcome = noise(GOOD, *options)
+    assert outcome.code == 2
+    assert "is a link" in outcome.err
+    assert Path(place).is_symlink()
+    assert not there or Path("elsewhere").read_text() == "precious"
 
 
 def test_metadata_exists(noise):

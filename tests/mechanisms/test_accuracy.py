@@ -110,6 +110,19 @@ def test_intervals():
     assert high.tolist() == [13.0, 23.0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, ">i2"])
+def test_intervals_of_any_type_are_doubles(dtype):
+    low, high = Laplace(sensitivity=1e6, epsilon=1).interval(np.array([100], dtype), 0.1)
+    assert (low.dtype, high.dtype) == (np.float64, np.float64)
+    assert low[0] + high[0] == 200
+
+
+@pytest.mark.parametrize("value", ["1", None, [1, "a"], 10**400, 1j, True, np.array(["2020"], "M8[D]")])
+def test_intervals_are_of_numbers(value):
+    with pytest.raises(TypeError, match="value must be a released number, or an array of them, got"):
+        Laplace(sensitivity=1, epsilon=1).interval(value)
+
+
 SAMPLES = 200_000
 FALSE_ALARM = 1e-9
 

@@ -1,6 +1,7 @@
 """Job files: what is read from a good one, and what is said about a bad one."""
 
 import datetime
+import re
 from fractions import Fraction
 
 import pytest
@@ -164,10 +165,26 @@ def test_bad_files_of_keys(tmp_path):
         loaded(tmp_path, ('["c", "a", "b"]', '{file = "sites.csv", type = "integer"}'))
 
 
-@pytest.mark.parametrize("name", ["", " ", "\ud800"])
+@pytest.mark.parametrize("name", ["visits.csv", "./visits.csv", "link.csv"])
+def test_keys_are_not_those_of_the_data(tmp_path, name):
+    """Which keys there are would be published exactly."""
+    (tmp_path / "link.csv").symlink_to("visits.csv")
+    with pytest.raises(JobError, match=r"keys\.site\.file: .*csv is the input: keys are declared without looking at"):
+        loaded(tmp_path, ('["c", "a", "b"]', f'{{file = "{name}"}}'))
+
+
+@pytest.mark.parametrize("name", ["", " ", "\ud800", "a\nb", "\x1b"])
 def test_ids_that_no_ledger_can_hold(tmp_path, name):
-    with pytest.raises(JobError, match="the id must be text that is not empty"):
+    with pytest.raises(JobError, match=r"the id must (not be empty|not have line breaks|be text that UTF-8 can hold)"):
         Job.load(write_job(tmp_path), id=name)
+
+
+@pytest.mark.parametrize("key", ["id", "data_version", "budget"])
+def test_names_that_no_ledger_can_hold(tmp_path, key):
+    """Said by the plan, and not when it is published."""
+    text = re.sub(f"^{key} = .*$", f'{key} = "a\\\\nb"', JOB, flags=re.MULTILINE)
+    with pytest.raises(JobError, match=f"line [0-9]+: .*{key}: must not have line breaks"):
+        loaded(tmp_path, text=text)
 
 
 def test_too_many_combinations_of_keys(tmp_path):

@@ -12,6 +12,7 @@ from children import in_child, without_privileges
 from publishing import FINISHED, budget_of, costs, files, never, noisy, publish_visits, state
 
 from exactnoise import DiscreteLaplace
+from exactnoise.accounting import PrivacyCost
 from exactnoise.errors import (
     BudgetExceeded,
     IdConflict,
@@ -171,6 +172,39 @@ def test_a_purse_that_was_kept_is_worth_nothing_after_a_failure(tmp_path, budget
     assert state(budget) == "reserved"
     with pytest.raises(BudgetExceeded):
         noisy(kept[0])
+    publish_visits(tmp_path)
+
+
+def test_a_part_of_the_purse_that_was_kept_is_worth_nothing_after_a_failure(tmp_path, budget, monkeypatch):
+    """Nor is a part of a part."""
+    kept = []
+
+    def make(child):
+        first, second = child.split(1, 1)
+        kept.extend([first, second, *second.split(1, 1)])
+        noise = DiscreteLaplace(sensitivity=1, epsilon=first.remaining.epsilon)
+        return {"visits": noise.release([1], budget=first)}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CsvWriter, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        with pytest.raises(OSError, match="full"):
+            publish_visits(tmp_path, make)
+    assert state(budget) == "reserved"
+    for part in kept:
+        assert not part.remaining.epsilon
+        with pytest.raises(BudgetExceeded):
+            part.spend(PrivacyCost(epsilon="1e-300"))
+    assert publish_visits(tmp_path, make).metadata["statistics"][0]["mechanism"] == [
+        "DiscreteLaplace(sensitivity=1, epsilon='0.0005')"
+    ]
+    assert budget.spent == costs(1)
+
+
+def test_a_purse_that_was_split_and_not_spent(tmp_path, budget):
+    """A split is no release: what was returned is exact."""
+    with pytest.raises(ValueError, match="exact numbers are not published"):
+        publish_visits(tmp_path, lambda child: {"visits": [len(child.split(1, 1))]})
+    assert state(budget) == "reserved"
     publish_visits(tmp_path)
 
 
@@ -463,6 +497,19 @@ def test_leftovers_beside_another_name(tmp_path, budget):
     assert len(files(tmp_path)) == 2
     publish_visits(tmp_path)
     assert files(tmp_path) == FINISHED
+
+
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+def test_a_name_of_the_files_of_a_ledger_behind_a_link(tmp_path, ending):
+    """SQLite's own files are beside what the link points to."""
+    (tmp_path / "kept").mkdir()
+    Ledger(tmp_path / "kept" / "real.db")
+    (tmp_path / "privacy.db").symlink_to(tmp_path / "kept" / "real.db")
+    budget = budget_of(tmp_path)
+    for folder, name in (("kept", "real.db"), (".", "privacy.db")):
+        with pytest.raises(FileExistsError, match="the ledger's own files"):
+            publish_visits(tmp_path, never, path=tmp_path / folder / f"{name}{ending}")
+    assert budget.spent == costs(0)
 
 
 @pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])

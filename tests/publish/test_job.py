@@ -239,6 +239,18 @@ def test_every_statistic_of_every_format_against_numpy(tmp_path, name, output):
     assert row == len(columns["count"])
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_histogram_with_a_bin_of_all_other_values(tmp_path, grouped):
+    """A row a group, and a column for each bin and for the others."""
+    ledger(tmp_path, unit="row")
+    text = JOB[: JOB.index("[limits]")] + '[keys]\nsite = ["c", "a", "b"]\n' * grouped
+    text += '[[statistic]]\nkind = "histogram"\ncolumn = "minutes"\nedges = [0, 15]\nother = true\n'
+    text += 'by = ["site"]\n' * grouped
+    columns = loaded(tmp_path, EXACT, text=text).run(tmp_path / "out.csv").read()
+    inside, other = columns["histogram_minutes_0_15"].tolist(), columns["histogram_minutes_other"].tolist()
+    assert (inside, other) == (([0, 1, 0], [0, 1, 2]) if grouped else ([2], [3]))
+
+
 def test_dates_and_times_as_keys(tmp_path):
     ledger(tmp_path)
     visits = "site,minutes\n2024-01-02,1\n2024-01-02,2\n2024-01-03,3\nnot a day,4\n2024-02-30,5\n"

@@ -266,6 +266,7 @@ def test_a_refusal_reads_nothing(tmp_path, budget):
         (ValueError, {"data_version": " "}),
         (TypeError, {"query": object()}),
         (TypeError, {"query": float("nan")}),
+        (TypeError, {"query": "\ud800"}),
     ],
     ids=str,
 )

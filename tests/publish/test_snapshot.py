@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from children import at_once, in_child
-from publishing import CELLS, PRICE, budget_of, noisy, publish_visits
+from publishing import CELLS, COUNTS, PRICE, budget_of, noisy, publish_visits
 
 from exactnoise import DiscreteLaplace, Laplace, aggregates
 from exactnoise.cli import main
@@ -275,6 +275,31 @@ def test_a_file_that_is_no_database(snapshot, tmp_path):
         snapshot.to_sqlite(tmp_path / "x.db", "visits")
     with pytest.raises(OSError, match="unable to open"):
         snapshot.to_sqlite(tmp_path / "nowhere" / "x.db", "visits")
+
+
+def test_a_file_that_a_table_more_would_damage(snapshot, tmp_path):
+    """A ledger is not read any more with a table that is not its own; a released table is never changed."""
+    ledger = Ledger(tmp_path / "privacy.db")
+    with pytest.raises(FileExistsError, match=r"is a ledger, which a table more would damage.*privacy\.db"):
+        snapshot.to_sqlite(ledger.path, "visits")
+    ledger.verify()
+    other = publish_visits(tmp_path, id="day 2", path=tmp_path / "other.db")
+    for db in (other.path, snapshot.path):
+        with pytest.raises(FileExistsError, match="is a released table, which never changes"):
+            snapshot.to_sqlite(db, "t")
+    other.verify(ledger)
+
+
+def test_a_label_that_utf8_cannot_hold(tmp_path):
+    """What is paid for is published."""
+
+    def make(child):
+        visits = DiscreteLaplace(sensitivity=1, epsilon=PRICE).release(COUNTS, budget=child, label="\ud800")
+        return {"visits": visits}
+
+    snapshot = publish_visits(tmp_path, make)
+    snapshot.verify(Ledger(tmp_path / "privacy.db"))
+    assert snapshot.metadata["statistics"][0]["label"] == "\ud800"
 
 
 def test_a_column_of_the_ids_name(tmp_path):

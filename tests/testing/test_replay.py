@@ -22,6 +22,7 @@ from exactnoise import (
     PrivacyCost,
     RandomizedResponse,
     Snapping,
+    aggregates,
 )
 from exactnoise.mechanisms._parameters import root_above
 from exactnoise.mechanisms._wide import Wide
@@ -155,6 +156,14 @@ def test_distances_are_exact(mechanism, x, y, distance):
 def test_a_distance_above_the_sensitivity_is_found(mechanism, x, y, words):
     with pytest.raises(ReplayError, match=words):
         replay(lambda data: mechanism.release(data, budget=None), x, y)
+
+
+def test_people_whose_ids_alone_tell_how_many_rows_there_are():
+    def pipeline(ids: list[int]) -> Any:
+        terms: Any = {"rows_per_person": 2, "neighbors": "add-remove", "epsilon": 1, "budget": None}
+        return aggregates.count(person=ids, **terms).value
+
+    assert replay(pipeline, [7, 7, 7, 8], [8]).distances == (2,)
 
 
 @pytest.mark.parametrize(

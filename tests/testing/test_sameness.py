@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import math
+from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from exactnoise import PrivacyBudget, PrivacyCost
@@ -40,10 +44,66 @@ class Unclear(Frame):
     equals = None  # type: ignore[assignment]
 
 
+class Labels:
+    """As pandas' indexes, checked against pandas 3.1: `equals` looks at values and dtypes, not at names."""
+
+    def __init__(self, values: list[Any], names: list[Any], dtype: str) -> None:
+        self.values, self.names, self.dtype, self.name = values, names, dtype, names[0]
+
+    def equals(self, other: Labels) -> bool:
+        return self.values == other.values and self.dtype == other.dtype
+
+    def tolist(self) -> list[Any]:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+
+class Series(Labels):
+    """As pandas' series."""
+
+    iloc = None
+
+    def __init__(self, values: list[Any], name: Any, dtype: str, index: Labels, attrs: dict[str, Any]) -> None:
+        super().__init__(values, [name], dtype)
+        self.index, self.attrs = index, attrs
+
+
+class Table:
+    """As pandas' frames."""
+
+    def __init__(self, series: list[Series], columns: Labels) -> None:
+        self.series, self.columns, self.index, self.attrs = series, columns, labels([0]), {}  # type: ignore[var-annotated]
+
+    @property
+    def iloc(self) -> Table:
+        return self
+
+    def __getitem__(self, place: tuple[slice, int]) -> Series:
+        return self.series[place[1]]
+
+    def equals(self, other: Table) -> bool:
+        return all(a.equals(b) for a, b in zip(self.series, other.series, strict=True))
+
+
+def labels(values: list[Any], names: list[Any] | None = None) -> Labels:
+    return Labels(values, names or [None], "int64")
+
+
+def series(values: list[Any], name: Any = None, dtype: str = "int64", index: Labels | None = None,
+           attrs: dict[str, Any] | None = None) -> Series:  # fmt: skip
+    return Series(values, name, dtype, index or labels([0]), attrs or {})
+
+
 def budget(epsilon: int = 1) -> PrivacyBudget:
     return PrivacyBudget(neighbors="add-remove", unit="row", epsilon=epsilon)
 
 
+NOON = datetime.datetime(2026, 11, 30, 12, tzinfo=datetime.UTC)
 SAME = [
     math.nan,
     0.0,
@@ -67,6 +127,13 @@ SAME = [
     Plain([1]),
     Frame(1, 2),
     Unclear(1, 2),
+    Decimal("nan"),
+    NOON,
+    series([1.0, math.nan], name="x"),
+    Table([series([1]), series(["a"])], labels(["x", "x"])),
+    pa.table({"x": [math.nan, None], "y": [[1.0], [2.0]]}),
+    pa.array([1, None]),
+    pa.schema({"x": pa.int64()}),
 ]
 DIFFERENT = [
     (0.0, -0.0),
@@ -82,6 +149,24 @@ DIFFERENT = [
     ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
     ({"a": 1}, {"a": 2}),
     ({1}, {2}),
+    ({1}, {True}),
+    ({(0.0,)}, {(-0.0,)}),
+    (Decimal("1.0"), Decimal("1.00")),
+    (Decimal(0), Decimal("-0")),
+    (NOON, NOON.astimezone(datetime.timezone(datetime.timedelta(hours=1)))),
+    (datetime.time(1), datetime.time(1, fold=1)),
+    (series([0.0]), series([-0.0])),
+    (series([1], name="a"), series([1], name="b")),
+    (series([1], index=labels(["a"])), series([1], index=labels(["b"]))),
+    (series([1]), series([1], dtype="Int64")),
+    (series([1]), series([1], attrs={"n": 7})),
+    (series([1, True]), series([True, 1])),
+    (labels(["a"]), labels(["a"], names=["i"])),
+    (Table([series([0.0])], labels(["a"])), Table([series([-0.0])], labels(["a"]))),
+    (Table([series([1])], labels(["a"])), Table([series([1])], labels(["b"]))),
+    (pa.table({"a": [0.0]}), pa.table({"a": [-0.0]})),
+    (pa.table({"a": [1]}), pa.table({"a": [1]}).replace_schema_metadata({"n": "7"})),
+    (pa.array([1]), pa.array([1], pa.int8())),
     (Plain([1]), Plain([2])),
     (Frame(1, 2), Frame(1, 3)),
     (Unclear(1, 2), Unclear(1, 3)),

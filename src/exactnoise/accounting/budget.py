@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Self, SupportsIndex
@@ -107,8 +107,9 @@ class PrivacyBudget:
 
     def _start(self, terms: Terms) -> None:
         self._terms = terms
-        # Each entry with the sums after it, by its number: see `_record`.
-        self._log: dict[int, tuple[Spend, tuple[Fraction, ...]]] = {}
+        # Each entry with the sums after it, by its number: see `_record`. What was split off is no spend yet, and has
+        # the parts as well.
+        self._log: dict[int, tuple[Spend, tuple[Fraction, ...], tuple[PrivacyBudget, ...] | None]] = {}
         self._pid = os.getpid()
 
     @classmethod
@@ -298,8 +299,28 @@ class PrivacyBudget:
             shares = (tuple(amount * part / whole for amount in left) for part in parts)
             children = tuple(self._on(self._terms.part(share)) for share in shares)
             entry = Spend(f"split into {len(parts)}", self._terms.as_cost(left), None)
-            if self._record(number, entry, self._terms.cap):
+            if self._record(number, entry, self._terms.cap, children):
                 return children
+
+    def _family(self) -> Iterator[PrivacyBudget]:
+        """This budget and its parts, and theirs. What is split off one while the caller has it is not missed."""
+        waiting: list[PrivacyBudget] = [self]
+        while waiting:
+            budget = waiting.pop(0)
+            yield budget
+            waiting += [part for _, _, parts in tuple(budget._log.values()) for part in parts or ()]
+
+    def _spends(self) -> list[Spend]:
+        """What was spent here and from the parts; splitting a budget spends nothing yet."""
+        entries = [entry for budget in self._family() for entry in tuple(budget._log.values())]
+        return [spend for spend, _, parts in entries if parts is None]
+
+    def _close(self) -> None:
+        """Let nothing more be spent, neither here nor from the parts."""
+        for budget in self._family():
+            while any(left := budget._left(budget._sums(number := len(budget._log)))):
+                if budget._record(number, Spend("closed", budget._terms.as_cost(left), None), budget._terms.cap, ()):
+                    break
 
     def to_state(self) -> dict[str, Any]:
         """Return the terms and the history in JSON's types, so that they can be kept.
@@ -311,7 +332,7 @@ class PrivacyBudget:
         """
         terms, entries, before = self._terms, [], self._sums(0)
         for number in range(len(self._log)):
-            spend, after = self._log[number]
+            spend, after, _ = self._log[number]
             charged = terms.as_cost(tuple(map(operator.sub, after, before)))
             entries.append(state.Entry(spend.label, spend.cost, spend.mechanism, charged))
             before = after
@@ -354,14 +375,16 @@ class PrivacyBudget:
             budget._record(0, Spend(None, terms.as_cost(sums), None), sums)
         return budget
 
-    def _record(self, number: int, entry: Spend, after: tuple[Fraction, ...]) -> bool:
+    def _record(
+        self, number: int, entry: Spend, after: tuple[Fraction, ...], parts: tuple[PrivacyBudget, ...] | None = None
+    ) -> bool:
         """Make the entry the log's next, unless another one has become entry `number` meanwhile."""
         # Compare and append in one. dict.setdefault with an integer key is a single atomic step, also
         # without the GIL: one contender gets the number, and every other one has to check again against
         # the sums that include it. So nothing can be overspent, and nobody waits: a lock would hang a
         # signal handler or finalizer that interrupts its own thread's spend to spend as well, and a
         # reentrant lock would let the outer spend record sums that lack the inner one.
-        ours = (entry, after)
+        ours = (entry, after, parts)
         return self._log.setdefault(number, ours) is ours
 
     def _sums(self, number: int | None = None) -> tuple[Fraction, ...]:

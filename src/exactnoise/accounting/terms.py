@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import unicodedata
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -168,8 +169,10 @@ def _checked_unit(unit: str | None) -> str:
         raise TypeError("PrivacyBudget needs unit: whose data it protects, 'person' or 'row' say")
     if not isinstance(unit, str):
         raise TypeError(f"unit must be a name such as 'person' or 'row', got {unit!r}")
-    if not unit.strip():
-        raise ValueError(f"unit must be a name such as 'person' or 'row', got {unit!r}")
+    if not unit.strip() or any(unicodedata.category(character) in ("Cc", "Cs") for character in unit):
+        raise ValueError(
+            f"unit must be a name such as 'person' or 'row', in text that UTF-8 can hold and of one line, got {unit!r}"
+        )
     return unit
 
 

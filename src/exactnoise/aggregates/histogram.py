@@ -213,7 +213,7 @@ class _Edges(_Axis):
                 f"{name} must be the bins' edges themselves, not their number: the range would be read from the data; "
                 f"for {edges} equal bins say numpy.linspace(lower, upper, {int(edges) + 1})"
             )
-        if isinstance(edges, (str, bytes)) or not hasattr(edges, "__iter__"):
+        if isinstance(edges, (str, bytes)) or not hasattr(edges, "__iter__") or getattr(edges, "ndim", 1) == 0:
             raise TypeError(f"{name} must be the bins' edges in ascending order, got {shown(edges)}")
         typed = list(edges)
         if len(typed) < 2:

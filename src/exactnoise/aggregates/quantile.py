@@ -53,7 +53,7 @@ class Quantile(BoundedStatistic):
         granularity: Number | None = None,
     ) -> None:
         super().__init__(bounds, nan, keys)
-        self._several = hasattr(q, "__iter__") and not isinstance(q, str)
+        self._several = hasattr(q, "__iter__") and not isinstance(q, str) and getattr(q, "ndim", 1) != 0
         self._q = _checked_levels(q, self._several)
         self._grid = _candidates(self._bounds, granularity)
         if self.groups * self._cells > _MOST_CELLS:

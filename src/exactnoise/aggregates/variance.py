@@ -146,7 +146,7 @@ def variance(
     Returns
     -------
     Release
-        Its value lies between 0 and a quarter of the squared width of the bounds.
+        Its value lies between 0 and a quarter of the squared width of the bounds; half of it with ddof = 1.
 
     Raises
     ------

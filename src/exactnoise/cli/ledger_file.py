@@ -7,7 +7,7 @@ from pathlib import Path
 from exactnoise.cli.errors import UsageError
 from exactnoise.errors import ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
-from exactnoise.ledger.store import _APPLICATION
+from exactnoise.ledger.store import APPLICATION
 
 __all__ = ["is_ledger", "opened", "opened_budget"]
 
@@ -18,7 +18,7 @@ def is_ledger(path: Path) -> bool:
     """Whether a file is a ledger, of whatever version and state; it is not opened as one."""
     with path.open("rb") as file:
         header = file.read(_HEADER)
-    return header.startswith(b"SQLite format 3\0") and int.from_bytes(header[-4:]) == _APPLICATION
+    return header.startswith(b"SQLite format 3\0") and int.from_bytes(header[-4:]) == APPLICATION
 
 
 def opened(path: Path) -> Ledger:

@@ -21,6 +21,7 @@ from exactnoise.cli.release_files import ReleaseFiles
 from exactnoise.cli.table import Parse, Table
 from exactnoise.errors import BudgetExceeded
 from exactnoise.ledger import LedgerBudget
+from exactnoise.ledger.store import checked_text
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.publish import publish
 from exactnoise.publish.files import check_writable, format_inside, format_named, open_writer
@@ -152,7 +153,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     add = group.add_argument
     add("--ledger", metavar="FILE", type=Path, help="file of budgets; exactnoise ledger create makes one")
     add("--budget", metavar="NAME", help="the budget in it that pays")
-    add("--data-version", metavar="TEXT", type=_utf8, help="which data it is; default: the id")
+    add("--data-version", metavar="TEXT", type=_name, help="which data it is; default: the id")
 
     group = parser.add_argument_group("for the record")
     add = group.add_argument
@@ -164,10 +165,10 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     add(
         "--unit",
         metavar="NAME",
-        type=_utf8,
+        type=_name,
         help="whom the guarantee protects: person, household, row",
     )
-    add("--id", metavar="ID", type=_utf8, help="name of the release; default: a random one; needed with a ledger")
+    add("--id", metavar="ID", type=_name, help="name of the release; default: a random one; needed with a ledger")
     add("--label", metavar="TEXT", type=_utf8, help="a note")
 
     group = parser.add_argument_group("running")
@@ -308,6 +309,14 @@ def _utf8(text: str) -> str:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError("must be UTF-8 text") from None
     return text
+
+
+def _name(text: str) -> str:
+    """An option that a ledger has to hold as well."""
+    try:
+        return checked_text(_utf8(text), "")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).strip()) from None
 
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:

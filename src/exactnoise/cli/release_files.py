@@ -117,6 +117,8 @@ class ReleaseFiles:
             if self._source and path.exists() and os.path.samestat(path.stat(), self._source):
                 name = "OUT" if path is self._path else "the metadata of OUT"
                 raise UsageError(f"{name} is IN: the exact table would be lost")
+            if path.is_symlink():  # such as /dev/stdout, or a name that others follow
+                raise UsageError(f"{path} is a link, which a file would take the place of: name the file itself")
             if not self._force:
                 raise UsageError(f"{path} exists already; --force replaces it")
             if not path.is_file():

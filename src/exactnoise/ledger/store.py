@@ -24,7 +24,7 @@ from exactnoise.ledger.disk import folder_to_disk, network_file_system
 
 __all__ = ["Entry", "Line", "Rows", "canonical", "checked_text", "open_or_create", "transaction"]
 
-_APPLICATION = 0x456E4C31
+APPLICATION = 0x456E4C31
 _VERSION = 1
 #: How long to wait for another process's transaction, which takes milliseconds.
 BUSY_SECONDS = 60.0
@@ -261,7 +261,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size == 0:
         raise LedgerDamaged(f"{path} is empty, which no ledger ever is: delete it if it never was one")
-    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerDamaged(f"{path} is an SQLite file, but no ledger")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != _VERSION:
@@ -286,7 +286,7 @@ def _create(path: Path, first: Mapping[str, Any]) -> None:
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in _SCHEMA:
                     connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
                 Rows(connection, path).append(None, "ledger", None, None, None, first)
                 connection.execute("COMMIT")

@@ -255,7 +255,7 @@ class AdditiveMechanism(Mechanism):
         low, high : float or ndarray
         """
         half_width = self.half_width(alpha)
-        released = np.asarray(value)
+        released = _numbers(value)
         return (released - half_width)[()], (released + half_width)[()]
 
     def release(
@@ -442,6 +442,14 @@ def _pasteable(value: Any) -> str:
     if isinstance(value, Fraction):
         return str(value) if value.denominator == 1 else repr(text(value))
     return repr(value)
+
+
+def _numbers(value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Released values as doubles: in float16 or float32 the ends would be rounded, even to infinity."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"value must be a released number, or an array of them, got {shown(value)}")
+    return given.astype(np.float64)
 
 
 def _rebuild(mechanism: type[Mechanism], parameters: Mapping[str, Any]) -> Mechanism:

@@ -41,6 +41,7 @@ from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.errors import JobError
+from exactnoise.ledger.store import checked_text
 from exactnoise.publish.files import ENDINGS, Format, Kind
 from exactnoise.publish.files.cells import cells_of
 from exactnoise.publish.statistics import StatisticSpec, kind_of
@@ -141,8 +142,8 @@ class Definition:
         OSError
             It cannot be read.
         """
-        if id is not None and (not id.strip() or not _is_unicode(id)):
-            raise JobError("the id must be text that is not empty")
+        if id is not None and (problem := _unfit_name(id)):
+            raise JobError(f"the id {problem}")
         return _loaded(cls, Path(path), id, _iso(date))
 
     def share(self, statistic: StatisticSpec) -> dict[str, Fraction]:
@@ -166,12 +167,13 @@ class Definition:
         return {name: _brief([_plain(key) for key in keys]) for name, keys in zip(self.by, columns, strict=True)}
 
 
-def _is_unicode(text: str) -> bool:
+def _unfit_name(text: str) -> str | None:
+    """Why a ledger cannot hold a text, in words."""
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        checked_text(text, "")
+    except ValueError as error:
+        return str(error).strip()
+    return None
 
 
 def _plain(key: Any) -> Any:
@@ -205,7 +207,8 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
     statistics = tuple(StatisticSpec.read(section) for section in sections)
     price, cost = _price(privacy)
     by = _same_by(statistics)
-    groups = _groups(root.section("keys"), by, path.parent, date)
+    data = path.parent / _text(given, "path", "the table to read", date)
+    groups = _groups(root.section("keys"), by, path.parent, date, data)
     contributions = {name: _contribution(limits, name) for name in limits}
     relation = privacy.text("neighbors")
     if relation is not None and relation not in get_args(Neighbors):
@@ -224,7 +227,7 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
         data_version=_text(
             root, "data_version", "which data it is: another version is another release; such as '{date}'", date
         ),
-        input=path.parent / _text(given, "path", "the table to read", date),
+        input=data,
         table=given.text("table"),
         person=person,
         price=price,
@@ -261,6 +264,8 @@ def _text(section: Section, name: str, why: str, date: str) -> str:
         raise section.error(name, "must be without null characters")
     if "{" in filled or "}" in filled:
         raise section.error(name, "only {date} and {month} can stand in braces")
+    if name in ("id", "data_version", "budget") and (problem := _unfit_name(filled)):
+        raise section.error(name, problem)
     return filled
 
 
@@ -294,7 +299,7 @@ def _same_by(statistics: tuple[StatisticSpec, ...]) -> tuple[str, ...]:
     return first.by
 
 
-def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Groups | None:
+def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str, data: Path) -> Groups | None:
     for name in keys:
         if name not in by:
             raise keys.error(name, f"no statistic has it in its by = {list(by)}")
@@ -305,7 +310,7 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Grou
                 None,
                 f"{name} is missing: the keys of this column that are published, declared without looking at the data",
             )
-        columns.append(_key_list(keys, name, folder, date))
+        columns.append(_key_list(keys, name, folder, date, data))
     if not columns:
         return None
     try:
@@ -317,12 +322,12 @@ def _groups(keys: Section, by: tuple[str, ...], folder: Path, date: str) -> Grou
     return groups
 
 
-def _key_list(keys: Section, name: str, folder: Path, date: str) -> list[Any]:
+def _key_list(keys: Section, name: str, folder: Path, date: str, data: Path) -> list[Any]:
     value, in_file = keys.get(name), False
     if isinstance(value, dict):
         section = keys.section(name)
         in_file = "file" in section
-        value = _from_file(section, name, folder, date) if in_file else _from_range(section)
+        value = _from_file(section, name, folder, date, data) if in_file else _from_range(section)
     if not isinstance(value, list):
         raise keys.error(name, 'must be a list of keys, or {file = "..."}, or {from = .., to = ..}')
     try:
@@ -342,7 +347,7 @@ def _from_range(section: Section) -> list[int]:
     return list(range(ends[0], ends[1] + 1))
 
 
-def _from_file(section: Section, name: str, folder: Path, date: str) -> list[Any]:
+def _from_file(section: Section, name: str, folder: Path, date: str, data: Path) -> list[Any]:
     """The column of a CSV file of public keys. No cell is quoted: the file may be another than was meant."""
     section.only(("file", "column", "type"))
     path = folder / _text(section, "file", "a CSV file of keys", date)
@@ -350,6 +355,8 @@ def _from_file(section: Section, name: str, folder: Path, date: str) -> list[Any
     if not isinstance(kind, str) or kind not in _KINDS:
         raise section.error("type", f"must be one of {', '.join(_KINDS)}; got {shown(kind)}")
     try:
+        if data.exists() and path.samefile(data):
+            raise section.error("file", f"{path} is the input: keys are declared without looking at the data")
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, strict=True) if row]
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import Any, Literal
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import Number
 from exactnoise.accounting.cost import in_words
-from exactnoise.errors import BudgetExceeded, ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
+from exactnoise.errors import ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
 from exactnoise.publish.durable import sha256_of
@@ -153,15 +154,19 @@ def publish(
 def _digest(query: dict[str, Any]) -> str:
     """What the same id must be published for again."""
     try:
+        json.dumps(query, ensure_ascii=False).encode()  # as it is written to the metadata
         return hashlib.sha256(canonical({"format": _QUERY, **query}).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"query must be of JSON's types, without NaN and infinities: {error}") from None
+        raise TypeError(
+            f"query must be of JSON's types, without NaN and infinities, its text such as UTF-8 can hold: {error}"
+        ) from None
 
 
 def _refuse_names_of_the_ledger(target: Path, ledger: Path) -> None:
     """SQLite deletes what it finds under these names, or takes it for its own."""
-    target, ledger = (path.parent.resolve() / path.name for path in (target, ledger))
-    if target in [ledger.with_name(ledger.name + ending) for ending in ("", "-journal", "-wal", "-shm")]:
+    target, named = (path.parent.resolve() / path.name for path in (target, ledger))
+    names = (named, ledger.resolve())  # of a link, SQLite's own files are beside what it points to
+    if target in [name.with_name(name.name + ending) for name in names for ending in ("", "-journal", "-wal", "-shm")]:
         raise FileExistsError(errno.EEXIST, "is a name of the ledger's own files: take another", str(target))
 
 
@@ -209,7 +214,7 @@ class _Attempt:
             writer = open_writer(staging.table, form)
         with self._with_the_data():
             columns, rows = self._write(writer, self._batches(make))
-            if not self._purse.history:
+            if not self._purse._spends():
                 raise ValueError(
                     "make returned a table without spending from its budget: exact numbers are not published"
                 )
@@ -219,7 +224,7 @@ class _Attempt:
                 "created": datetime.now(UTC).isoformat(timespec="seconds"),
                 "columns": columns,
                 "rows": rows,
-                "statistics": statistics_of(self._made, self._purse.history, columns),
+                "statistics": statistics_of(self._made, self._purse._spends(), columns),
                 **price,
                 "ledger": {
                     "id": self._budget.ledger.id,
@@ -277,10 +282,8 @@ class _Attempt:
 
     def _close_purse(self) -> bool:
         """Let nothing more be released from the purse, wherever `make` may have left it; returns whether it was."""
-        with contextlib.suppress(BudgetExceeded):  # nothing is left
-            self._purse.split(1)
-            return len(self._purse.history) > 1
-        return True
+        self._purse._close()
+        return bool(self._purse._spends())
 
     def _write(self, writer: Writer, batches: Iterator[Mapping[str, Any]]) -> tuple[list[str], int]:
         """Write all batches; returns the names of the columns and the number of rows."""

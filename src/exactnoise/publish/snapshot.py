@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -16,6 +17,7 @@ import numpy as np
 from exactnoise.aggregates import Mean, Variance
 from exactnoise.errors import SnapshotDamaged
 from exactnoise.ledger import Ledger
+from exactnoise.ledger.store import APPLICATION
 from exactnoise.mechanisms._parameters import checked_alpha
 from exactnoise.mechanisms.base import AdditiveMechanism
 from exactnoise.publish.durable import sha256_of
@@ -173,9 +175,13 @@ class Snapshot:
             The snapshot is not what was released.
         ValueError
             The table has other columns.
+        FileExistsError
+            The file is a ledger or a released table, neither of which is written to.
         OSError
             The file cannot be opened or written, or is locked.
         """
+        if Path(db).name and os.path.lexists(metadata_path(Path(db))):
+            raise _taken(db, "is a released table, which never changes")
         columns = self.read()
         if _ID in columns:
             raise ValueError(f"the snapshot has a column {_ID!r}, which is the name of its id in an SQLite table")
@@ -185,6 +191,8 @@ class Snapshot:
             contextlib.closing(sqlite3.connect(db, timeout=_BUSY_SECONDS, isolation_level=None)) as connection,
         ):
             connection.execute("BEGIN IMMEDIATE")  # closing without a COMMIT rolls back
+            if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
+                raise _taken(db, "is a ledger, which a table more would damage")
             _make_table(connection, table, columns)
             there = f"SELECT 1 FROM {quoted(table)} WHERE {_ID} = ? LIMIT 1"
             if connection.execute(there, (self.id,)).fetchone() is None:
@@ -237,6 +245,10 @@ def _make_table(connection: sqlite3.Connection, table: str, columns: Mapping[str
     declared = ", ".join(f"{quoted(name)} {kind}".rstrip() for name, kind in zip(columns, kinds, strict=True))
     connection.execute(f"CREATE TABLE {quoted(table)} ({_ID} TEXT NOT NULL, {declared})")
     connection.execute(f"CREATE INDEX {quoted(table + '_' + _ID)} ON {quoted(table)} ({_ID})")
+
+
+def _taken(db: str | os.PathLike[str], by: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, f"{by}: name another file", os.fspath(db))
 
 
 def _storable(value: Any) -> Any:

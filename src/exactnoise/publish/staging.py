@@ -81,8 +81,9 @@ class Staging:
     def seal(self, document: Mapping[str, Any]) -> Digests:
         """Write the metadata, the table's sha256 with it; force all to the disk; return the digests to be committed."""
         table = sha256_of(self.table)
-        written = json.dumps({**document, "sha256": table}, indent=2, ensure_ascii=False, default=_jsonable).encode()
-        self._waiting["metadata"].write_bytes(written + b"\n")
+        written = json.dumps({**document, "sha256": table}, indent=2, ensure_ascii=False, default=_jsonable)
+        # What no UTF-8 can hold, in a label say, is written as JSON's escape: the table has been paid for.
+        self._waiting["metadata"].write_bytes(written.encode(errors="backslashreplace") + b"\n")
         for path in self._waiting.values():
             to_disk(path)
         folder_to_disk(self.table.parent)

@@ -134,10 +134,11 @@ class StatisticSpec:
         given = self.parameters
         if isinstance(q := given.get("q"), list):
             return tuple(f"{self.name}_{level}" for level in q)
+        other = ["other"] if given.get("other") else []
         if "edges" in given:
-            return tuple(f"{self.name}_{low}_{high}" for low, high in itertools.pairwise(given["edges"]))
+            bins = [f"{low}_{high}" for low, high in itertools.pairwise(given["edges"])]
+            return tuple(f"{self.name}_{label}" for label in [*bins, *other])
         if "categories" in given:
-            other = ["other"] if given.get("other") else []
             return tuple(f"{self.name}_{label}" for label in [*given["categories"], *other])
         return (self.name,)
 

@@ -130,6 +130,7 @@ class Recorder:
 
 
 _IN_USE = threading.Lock()
+_MOST_ROWS = 2**48
 
 
 @contextmanager
@@ -200,10 +201,10 @@ def _reporting_spend(original: Callable[..., None], recorder: Recorder) -> Calla
 
 def _reporting_sample(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
     @functools.wraps(original)
-    def kept(person: Any, codes: Any, n: int, *, rows: int, groups: int | None, **options: Any) -> Any:
+    def kept(person: Any, codes: Any, n: int | None, *, rows: int, groups: int | None, **options: Any) -> Any:
         recorder.passed(Sampling(rows, groups))
-        if recorder.freezes_samples:
-            options["words"] = np.zeros(n, np.uint64)
+        if recorder.freezes_samples:  # equal words, for as many rows as there are: the ids may be all that tells
+            options["words"] = np.broadcast_to(np.uint64(0), _MOST_ROWS)
         return original(person, codes, n, rows=rows, groups=groups, **options)
 
     return kept

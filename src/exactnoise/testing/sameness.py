@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import pickle
 from collections.abc import Mapping, Sequence, Set
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ def difference(a: Any, b: Any, name: str) -> str | None:
         return f"{name}: {type(a).__name__} and {type(b).__name__}"
     if isinstance(a, (np.ndarray, np.generic)):
         return _of_arrays(np.asanyarray(a), np.asanyarray(b), name)
-    if isinstance(a, (float, complex)):
+    if isinstance(a, (float, complex, Decimal, datetime.datetime, datetime.time)):  # equal ones may look different
         return None if repr(a) == repr(b) else _shown(a, b, name)
     if isinstance(a, (str, bytes, bytearray, int, type(None))):
         return None if a == b else _shown(a, b, name)
@@ -38,11 +40,12 @@ def difference(a: Any, b: Any, name: str) -> str | None:
     if isinstance(a, Sequence):
         return _of_sequences(a, b, name)
     if isinstance(a, Set):
-        return None if a == b else _shown(a, b, name)
+        others = {element: element for element in b}
+        return _shown(a, b, name) if a != b else _first(difference(x, others[x], f"{x!r} in {name}") for x in a)
     if isinstance(a, PrivacyBudget):
         return difference(a.to_state(), b.to_state(), name)
     if callable(getattr(a, "equals", None)):  # frames and series of any library
-        return None if a.equals(b) else _shown(a, b, name)
+        return _of_frames(a, b, name)
     return _of_objects(a, b, name)
 
 
@@ -79,6 +82,34 @@ def _of_sequences(a: Any, b: Any, name: str) -> str | None:
     if len(a) != len(b):
         return f"{name}: {len(a)} and {len(b)} of them"
     return _first(difference(x, y, f"{name}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True)))
+
+
+def _of_frames(a: Any, b: Any, name: str) -> str | None:
+    """`equals` does not look at names and signs of zeros, so that pandas' and Arrow's are compared part by part."""
+    if hasattr(a, "to_pylist"):
+        if hasattr(a, "schema"):
+            if not a.schema.equals(b.schema, check_metadata=True):
+                return _shown(a.schema, b.schema, f"the schema of {name}")
+            return _of_sequences(a.columns, b.columns, f"the columns of {name}")
+        return _shown(a.type, b.type, name) if a.type != b.type else difference(a.to_pylist(), b.to_pylist(), name)
+    if hasattr(a, "iloc"):
+        labels = difference(a.index, b.index, f"the index of {name}") or difference(a.attrs, b.attrs, f"{name}.attrs")
+        if labels or not hasattr(a, "columns"):
+            return labels or _of_columns(a, b, name)
+        columns = zip(range(len(a.columns)), a.columns, strict=True)
+        return difference(a.columns, b.columns, f"the columns of {name}") or _first(
+            difference(a.iloc[:, i], b.iloc[:, i], f"{name}[{label!r}]") for i, label in columns
+        )
+    if hasattr(a, "names") and hasattr(a, "dtype"):
+        return difference(list(a.names), list(b.names), f"the names of {name}") or _of_columns(a, b, name)
+    return None if a.equals(b) else _shown(a, b, name)
+
+
+def _of_columns(a: Any, b: Any, name: str) -> str | None:
+    """Of pandas."""
+    if a.dtype != b.dtype:
+        return f"{name}: dtype {a.dtype} and {b.dtype}"
+    return difference(a.name, b.name, f"the name of {name}") or difference(a.tolist(), b.tolist(), name)
 
 
 def _of_objects(a: Any, b: Any, name: str) -> str | None:

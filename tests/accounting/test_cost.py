@@ -76,7 +76,7 @@ def test_sums_of_each_currency():
     assert a + b == PrivacyCost(epsilon="10/21", delta=3e-6, rho=0.3)
     assert a + PrivacyCost(rho=1) == PrivacyCost(rho=1.1)
     assert a + PrivacyCost(epsilon=1) == PrivacyCost(epsilon="4/3", delta=1e-6)
-    with pytest.raises(TypeError, match="no currency in common"):
+    with pytest.raises(TypeError, match=r"^costs of epsilon 1 and of rho 1 have no currency in common"):
         PrivacyCost(epsilon=1) + PrivacyCost(rho=1)
     with pytest.raises(TypeError):
         a + 0.1

@@ -93,7 +93,7 @@ def test_curves_of_typed_costs():
     assert PrivacyCost(epsilon=1, rho="0.001").rdp(3) == Fraction(3, 1000)
     assert PrivacyCost(epsilon=1, rho="0.001").rdp(math.inf) == 1
     both = PrivacyCost(epsilon=1, delta=1e-6)
-    with pytest.raises(TypeError, match="has no Renyi curve"):
+    with pytest.raises(TypeError, match=r"^a cost of epsilon 1, delta 1e-6 has no Renyi curve"):
         both.rdp(2)
     with pytest.raises(ValueError, match="order must be at least 1"):
         PrivacyCost(rho=1).rdp("0.5")

@@ -311,3 +311,40 @@ def test_a_misspelt_keyword_is_named(call):
         call(budget=budget(), epsilom=1)
     with pytest.raises(TypeError, match="'bound'"):
         mean(X, bound=(0, 1), budget=budget(), epsilon=1)
+
+
+def test_a_number_of_bins_is_no_keyword():
+    with pytest.raises(
+        TypeError, match=r"^histogram takes edges=, the bins' edges, or categories=, .*: it has no bins=$"
+    ):
+        histogram(X, bins=10, budget=budget(), epsilon=1)
+
+
+class Table:
+    columns = ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("mask", "got"),
+    [
+        (np.array([1, 2]), "dtype int64"),
+        (np.array(["a", "b"]), "dtype <U1"),
+        ([1, 0], "a list with other values in it"),
+        (Table(), "a table of type Table: pass one of its columns"),
+    ],
+    ids=["integers", "texts", "list", "table"],
+)
+def test_a_mask_is_boolean(mask, got):
+    """Whoever passes a column to have its rows counted is told how."""
+    with pytest.raises(TypeError) as told:
+        count(mask, budget=budget(), epsilon=1)
+    hint = "for the number of rows say n=len(...), for that of each group by= and keys="
+    assert str(told.value) == f"mask must be boolean, True for rows that count ({hint}); got {got}"
+
+
+def test_a_statistic_takes_one_column_of_a_table():
+    for call in (mean, aggregates.sum):
+        with pytest.raises(
+            TypeError, match=r"^x must be one column, a value a row; got a table of type Table: pass one"
+        ):
+            call(Table(), bounds=(0, 1), budget=budget(), epsilon=1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import shlex
 import stat
 import subprocess
 import sys
+import tomllib
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -30,6 +34,42 @@ def make_up_rows() -> None:
     (program,) = blocks(PAGE, "python", "from random")
     assert "22_000" in program
     exec(program.replace("22_000", "220"), {})
+
+
+def share_kept(path: str, rows: int, groups: int) -> float:
+    """Of the rows of people who have rows in some groups, as many as the limits keep on average over all samples."""
+    with Path(path).open(newline="") as file:
+        sites = defaultdict(Counter)
+        for row in csv.DictReader(file):
+            sites[row["user"]][row["site"]] += 1
+    kept = sum(min(1, groups / len(own)) * sum(min(rows, n) for n in own.values()) for own in sites.values())
+    return kept / sum(own.total() for own in sites.values())
+
+
+def test_what_the_limits_keep(folder) -> None:
+    """Of one of the page's nights, of full size."""
+    (program,) = blocks(PAGE, "python", "from random")
+    assert "range(1, 31)" in program
+    exec(program.replace("range(1, 31)", "range(1, 2)"), {})
+    (job,) = blocks(PAGE, "toml")
+    limits = tomllib.loads(job)["limits"]
+    kept = share_kept("visits-2026-11-01.csv", limits["rows_per_person"], limits["groups_per_person"])
+    (said,) = re.findall(r"of the made-up rows they keep (\d+) %", PAGE)
+    assert said == f"{100 * kept:.0f}"
+    assert share_kept("visits-2026-11-01.csv", 22_000, 4) == 1
+
+
+def test_the_check_before_paying(folder, capsys) -> None:
+    """The shares are those of the cells that the job understands."""
+    (check,) = blocks(PAGE, "python", "import csv")
+    shares = re.findall(r"^print\(.*# (.*)$", check, re.MULTILINE)
+    prepare(Path())
+    exec(check, {})
+    assert capsys.readouterr().out.split() == shares == ["1.0", "1.0"]
+    rows = 'user,site,minutes\nu1,a,"12,5"\nu1,A,7 min\nu2,b,nan\nu3,c, 7\nu4\n'
+    Path("visits-2026-11-29.csv").write_text(rows, encoding="utf-8")
+    exec(check, {})
+    assert capsys.readouterr().out.split() == ["0.2", "0.6"]
 
 
 def test_the_page(folder, run) -> None:

@@ -1,4 +1,4 @@
-"""The commands of docs/quick-start.md run in its order, on the files that it shows."""
+"""The commands of docs/quick-start.md run in its order, on the files that it shows, and print what it says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import shlex
 from pathlib import Path
 
-from pages import blocks, commands, page
+from pages import blocks, commands, matches, page
 
 PAGE = page("quick-start.md")
 
@@ -16,19 +16,26 @@ def show(language: str, begin: str, path: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
+def without_counts(table: str) -> list[tuple[str, str]]:
+    """The columns of the published table that are not random."""
+    return [(site, std_error) for site, _, std_error in csv.reader(table.splitlines())]
+
+
 def test_the_page(folder, run) -> None:
-    show("text", "site,", "rows.csv")
+    show("text", "site,minutes\n", "rows.csv")
     show("toml", "id =", "visits.toml")
     ran = []
-    for command, _ in commands(PAGE):
+    for command, expected in commands(PAGE):
         program, *arguments = shlex.split(command, comments=True)
         if program == "exactnoise":
             outcome = run(*arguments)
             assert outcome.code == 0, f"{command}\n{outcome.err}"
             ran.append(arguments[0])
+            if arguments[0] != "demo":  # of which only the command is shown
+                assert matches(expected, outcome.out), f"{command}\n{outcome.out}"
     assert ran == ["demo", "noise", "ledger", "plan", "publish", "verify"]
-    with Path("visits.csv").open(newline="") as file:
-        assert [row["site"] for row in csv.DictReader(file)] == ["Harbour", "Market", "Station"]
+    (table,) = blocks(PAGE, "text", "site,count")
+    assert without_counts(table) == without_counts(Path("visits.csv").read_text(encoding="utf-8"))
 
 
 def test_control_without_its_files_the_page_fails(folder, run) -> None:

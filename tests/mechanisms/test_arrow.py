@@ -211,8 +211,11 @@ class Frame(Query):
 def test_tables():
     table = Node("+s", 2, [None], children=[numbers([1, 2], "i", "i4")])
     assert read(Query(table)).values.tolist() == [1, 2]
-    with pytest.raises(TypeError, match=r"^x must be one column or an array; got a table of type Frame"):
+    with pytest.raises(TypeError, match=r"^x must be one column or an array; got a table of type Frame: ") as told:
         read(Frame(table))
+    assert str(told.value).endswith(
+        ": pass one of its columns, or all of its cells as one array, such as table.to_numpy()"
+    )
 
 
 class PlainColumn(Producer):

@@ -5,6 +5,8 @@ The behaviour was checked against pandas 3.1, pyarrow 26 and Polars 2.1; the pac
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -200,3 +202,21 @@ def test_columns_of_other_types(column):
     with pytest.raises(TypeError, match=r"^x must be numbers"):
         Laplace(sensitivity=1, epsilon=1).release(column, budget=budget)
     assert budget.history == ()
+
+
+@pytest.mark.parametrize("counts", [{"a": 1}, Counter("aab")], ids=["dict", "Counter"])
+def test_the_keys_of_a_dictionary_are_declared(counts):
+    """Which ones a Counter has would be told by the length of the result."""
+    with pytest.raises(
+        TypeError, match=rf"; got a {type(counts).__name__}: pass \[counts\[key\] for key in keys\], for"
+    ):
+        QUIET.release(counts, budget=None)
+    assert QUIET.release([counts[key] for key in ["a"]], budget=None) == [counts["a"]]
+
+
+@pytest.mark.parametrize("x", [[[1], [1, 2]], [[1, 2], [1]], [[1], [[1]]]], ids=str)
+def test_lists_of_several_shapes(x):
+    with pytest.raises(
+        TypeError, match=r"^x must be a list of numbers, or nested lists of one shape; got lists of sev"
+    ):
+        QUIET.release(x, budget=None)

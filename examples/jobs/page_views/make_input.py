@@ -1,6 +1,6 @@
 """Made-up page views: ten million of them, of 200 000 readers on 1000 pages, a few of which get most.
 
-    pip install ".[files]"       in the clone of the repository
+    pip install "exactnoise[files]"    where exactnoise is installed; in a clone ".[files]"
     python make_input.py [ROWS]
 
 writes views.parquet and pages.csv, the public list of pages, beside this script. Then, in this folder:
@@ -22,8 +22,11 @@ _BATCH = 1_000_000
 
 def write_input(folder: Path, rows: int, readers: int = READERS) -> None:
     """Write both files. The same rows are written every time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise SystemExit('Parquet files need pyarrow: pip install "exactnoise[files]"') from None
 
     (folder / "pages.csv").write_text("\n".join(["page", *PAGES]) + "\n", encoding="utf-8")
     draw = np.random.default_rng(2024)

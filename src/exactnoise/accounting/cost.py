@@ -170,7 +170,9 @@ class PrivacyCost:
         """
         divergence = profile.rdp(self.losses, order)
         if divergence is None:
-            raise TypeError(f"{self!r} has no Renyi curve: a part of it is known by its epsilon and delta alone")
+            raise TypeError(
+                f"a cost of {in_words(self)} has no Renyi curve: a part of it is known by its epsilon and delta alone"
+            )
         return divergence
 
     def epsilon_at(self, delta: Number) -> Fraction:
@@ -232,7 +234,10 @@ class PrivacyCost:
             return NotImplemented
         epsilon, rho = _sum(self.epsilon, other.epsilon), _sum(self.rho, other.rho)
         if epsilon is None and rho is None:
-            raise TypeError(f"{self!r} and {other!r} have no currency in common, so their sum has no price")
+            raise TypeError(
+                f"costs of {in_words(self)} and of {in_words(other)} have no currency in common, so their sum has no "
+                "price"
+            )
         # Every mechanism is (epsilon, 1)-differentially private.
         delta = min(self.delta + other.delta, Fraction(1)) if epsilon is not None else _NONE
         return PrivacyCost._made(epsilon, delta, rho, profile.joined(self.losses, other.losses))

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from exactnoise.accounting.amount import Number, decimal_context, exact
-from exactnoise.accounting.cost import Neighbors, PrivacyCost
+from exactnoise.accounting.cost import Neighbors, PrivacyCost, in_words
 from exactnoise.accounting.zcdp import zcdp_rho
 
 __all__ = ["Method", "Terms"]
@@ -108,13 +108,13 @@ class Terms:
             rho = cost.implied_rho
             if rho is None:
                 raise TypeError(
-                    f"{cost!r} has no rho, in which this budget counts, and an epsilon with a delta implies none; "
-                    "spend the mechanism itself, or use a budget of method 'basic'"
+                    f"a cost of {in_words(cost)} has no rho, in which this budget counts, and an epsilon with a delta "
+                    "implies none; spend the mechanism itself, or use a budget of method 'basic'"
                 )
             price: tuple[Fraction, ...] = (rho,)
         elif cost.epsilon is None:
             raise TypeError(
-                f"{cost!r} has no epsilon, in which this budget counts: Gaussian noise given by "
+                f"a cost of {in_words(cost)} has no epsilon, in which this budget counts: Gaussian noise given by "
                 "rho or scale has one only for a stated delta; give it epsilon and delta, or "
                 "use a budget of method 'zcdp' or one in rho"
             )
@@ -122,13 +122,13 @@ class Terms:
             price = (cost.epsilon, cost.delta)
         elif cost.delta:
             raise TypeError(
-                f"{cost!r} has a delta, but this budget is one of pure differential privacy, where "
+                f"a cost of {in_words(cost)} has a delta, but this budget is one of pure differential privacy, where "
                 "no delta is small enough; give the budget a delta, or use a pure mechanism"
             )
         else:
             price = (cost.epsilon,)
         if not any(price):
-            raise ValueError(f"a spend must cost something, got {cost!r}")
+            raise ValueError(f"a spend must cost something, got {in_words(cost)}")
         return price
 
     def paid(self, cost: PrivacyCost, charged: PrivacyCost) -> tuple[Fraction, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from exactnoise.accounting.amount import shown
 from exactnoise.aggregates._columns import Kind
 
 __all__ = ["MOST", "checked", "kind_of_type"]
@@ -37,8 +38,8 @@ def checked(keys: Any, name: str) -> tuple[Any, ...]:
         first = kinds[type(values[0])]
         i, value = next((i, v) for i, v in enumerate(values) if kinds[type(v)] is None or kinds[type(v)] != first)
         if kinds[type(value)] is None:
-            hint = ": declare bins by their edges instead" if isinstance(value, float) else ""
-            raise TypeError(f"{name} must be {_ONE_OF}; {name}[{i}] is {value!r} of type {type(value).__name__}{hint}")
+            got = f"{name}[{i}] is {shown(value)} of type {type(value).__name__}"
+            raise TypeError(f"{name} must be {_ONE_OF}; {got}{_hint(value)}")
         raise TypeError(f"{name} must be of one kind; {name}[0] is {values[0]!r} and {name}[{i}] is {value!r}")
     if set(kinds) != {str} and not (set(kinds) == {int} and min(values) >= -(2**63) and max(values) < 2**64):
         values = [_plain(value, f"{name}[{i}]") for i, value in enumerate(values)]
@@ -47,6 +48,14 @@ def checked(keys: Any, name: str) -> tuple[Any, ...]:
         i, value = next((i, value) for i, value in enumerate(values) if places[value] != i)
         raise ValueError(f"{name} must be distinct; {name}[{places[value]}] and {name}[{i}] are both {value!r}")
     return tuple(values)
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, float):
+        return ": declare bins by their edges instead"
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return ": the keys of several columns are a tuple of lists, one a column"
+    return ""
 
 
 def _listed(keys: Any, name: str) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exactnoise.mechanisms._arrow import is_table
 from exactnoise.mechanisms._data import Lanes, is_untyped, read
 from exactnoise.mechanisms._wide import Wide
 
@@ -136,13 +137,16 @@ def _as_floats(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) 
     return converted
 
 
-def column(x: Any, name: str) -> Lanes:
+def column(x: Any, name: str, *, accepted: str | None = None) -> Lanes:
     """Data of one value a row.
 
     A list of numbers has no type of its own: whether all of them are whole is known from the data alone, and nothing
     that is released may tell it. So they count as floats.
     """
-    lanes = read(x, name)
+    if is_table(x):
+        accepted = accepted or "one column, a value a row"
+        raise TypeError(f"{name} must be {accepted}; got a table of type {type(x).__name__}: pass one of its columns")
+    lanes = read(x, name, accepted=accepted)
     if lanes.values.ndim != 1:
         raise ValueError(f"{name} must have one dimension, a value a row; got shape {lanes.values.shape}")
     if lanes.is_integer and is_untyped(x):

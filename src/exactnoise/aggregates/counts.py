@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from exactnoise._native import count_codes
-from exactnoise.aggregates.chunks import Chunk, Tally
+from exactnoise.aggregates.chunks import Chunk, Tally, column
 from exactnoise.aggregates.estimate import Additive, Estimate, noisy
 from exactnoise.aggregates.noise import Noise, Part, noise_for
 from exactnoise.aggregates.release import Release
@@ -17,6 +17,10 @@ from exactnoise.aggregates.terms import ReleaseTerms, Terms, check_names
 from exactnoise.mechanisms._wide import Wide
 
 __all__ = ["CellCounts", "Count", "count"]
+
+_MASK = (
+    "boolean, True for rows that count (for the number of rows say n=len(...), for that of each group by= and keys=)"
+)
 
 
 class CellCounts(Statistic):
@@ -99,11 +103,10 @@ class Count(CellCounts):
     ) -> Chunk:
         mask, n = columns
         if self._masked:
-            chunk = super()._read((_booleans(mask),), ("mask",), by, person, terms)
-            if chunk.columns[0].values.dtype.kind != "b":
-                got = chunk.columns[0].values.dtype
-                raise TypeError(f"mask must be boolean, True for rows that count; got dtype {got}")
-            return chunk
+            lanes = column(_booleans(mask), "mask", accepted=_MASK)
+            if lanes.values.dtype.kind != "b":
+                raise TypeError(f"mask must be {_MASK}; got dtype {lanes.values.dtype}")
+            return Chunk((lanes,), self._codes(by, person, lanes.values.size, terms), lanes.values.size)
         other = by if by is not None else person
         if n is None and other is None:
             raise TypeError("count needs mask, by, person or n: something that tells how many rows there are")
@@ -200,6 +203,6 @@ def _check_size(n: object, mask: object) -> None:
 def _booleans(mask: Any) -> Any:
     if isinstance(mask, (list, tuple)):
         if not all(element is None or isinstance(element, (bool, np.bool_)) for element in mask):
-            raise TypeError("mask must be boolean, True for rows that count; got a list with other values in it")
+            raise TypeError(f"mask must be {_MASK}; got a list with other values in it")
         return np.array([bool(element) for element in mask], np.bool_)
     return mask

@@ -187,6 +187,8 @@ def histogram(
     >>> r.axes, r.mechanism
     ((((0, 10), (10, 20)),), DiscreteLaplace(sensitivity=2, epsilon=1))
     """
+    if "bins" in terms:
+        raise TypeError("histogram takes edges=, the bins' edges, or categories=, the values: it has no bins=")
     check_names("histogram", terms)
     statistic = Histogram(edges=edges, categories=categories, other=other, keys=keys, nonnegative=nonnegative)
     columns = statistic._columns(x)

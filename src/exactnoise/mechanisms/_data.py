@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ _ACCEPTED = (
     "numbers: integers, booleans or floats of up to 64 bits, as a NumPy array, a list, a pandas, Polars or "
     "Arrow column, or a single number"
 )
+_LISTS = "a list of numbers, or nested lists of one shape"
 
 
 class Lanes(NamedTuple):
@@ -109,11 +110,17 @@ KERNEL_DTYPES: dict[Form, tuple[np.dtype[Any], np.dtype[Any]]] = {
 
 
 class _UnreadableError(Exception):
-    """What the data must be, and is not."""
+    """What the data is, and what it must be."""
+
+    def __init__(self, got: str, accepted: str = _ACCEPTED) -> None:
+        super().__init__(got)
+        self.accepted = accepted
 
 
-def read(x: Any, name: str = "x") -> Lanes:
+def read(x: Any, name: str = "x", *, accepted: str | None = None) -> Lanes:
     """Turn what a user passes, as a parameter of this name, into lanes.
+
+    `accepted` says in the message what it must be, for a parameter that takes less than any numbers.
 
     Raises
     ------
@@ -129,9 +136,9 @@ def read(x: Any, name: str = "x") -> Lanes:
     try:
         values, missing = _columns(x)
         if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
-            raise _UnreadableError(f"{_ACCEPTED}; got dtype {values.dtype}")
+            raise _UnreadableError(f"dtype {values.dtype}")
     except _UnreadableError as error:
-        raise TypeError(f"{name} must be {error}") from None
+        raise TypeError(f"{name} must be {accepted or error.accepted}; got {error}") from None
     return Lanes(values.reshape(()) if scalar else values, missing, scalar)
 
 
@@ -148,17 +155,26 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     if isinstance(x, range) or is_untyped(x):
         return _from_list(x if isinstance(x, (list, tuple, range)) else list(x))
     if _arrow.is_table(x):
-        raise _UnreadableError(f"one column or an array; got a table of type {type(x).__name__}: release its columns")
+        raise _UnreadableError(
+            f"a table of type {type(x).__name__}: pass one of its columns, or all of its cells as one array, such as "
+            "table.to_numpy()",
+            "one column or an array",
+        )
+    if isinstance(x, Mapping):
+        raise _UnreadableError(
+            f"a {type(x).__name__}: pass [counts[key] for key in keys], for keys that are declared without looking at "
+            "the data"
+        )
     if hasattr(x, "is_null") and hasattr(x, "fill_null"):  # Arrow arrays and Polars series
         kind = str(getattr(x, "type", None) or getattr(x, "dtype", None)).lower()
         if not _NUMERIC.fullmatch(kind):
-            raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
+            raise _UnreadableError(f"a column of type {kind}")
         missing = np.asarray(x.is_null(), dtype=np.bool_)
         return np.asarray(x.fill_null(False if kind.startswith("bool") else 0)), missing
     if hasattr(x, "isna") and not isinstance(getattr(x, "dtype", None), np.dtype):  # pandas' own types
         numpy_dtype = getattr(x.dtype, "numpy_dtype", None)
         if not isinstance(numpy_dtype, np.dtype) or numpy_dtype.kind not in "iubf":
-            raise _UnreadableError(f"{_ACCEPTED}; got a column of type {x.dtype}")
+            raise _UnreadableError(f"a column of type {x.dtype}")
         missing = np.asarray(x.isna(), dtype=np.bool_)
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     if _arrow.exports(x) and not isinstance(getattr(x, "dtype", None), np.dtype):
@@ -171,10 +187,10 @@ def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
         with _arrow.opened(x) as column:
             if column.encoded or column.dtype is None or column.dtype.kind not in "iubf":
                 kind = "dictionary" if column.encoded else column.dtype or "text"
-                raise _UnreadableError(f"{_ACCEPTED}; got a column of type {kind}")
+                raise _UnreadableError(f"a column of type {kind}")
             return column.gathered()
     except _arrow.UnsupportedFormatError as error:
-        raise _UnreadableError(f"{_ACCEPTED}; got {error}") from None
+        raise _UnreadableError(str(error)) from None
 
 
 def is_untyped(x: Any) -> bool:
@@ -211,7 +227,7 @@ def _shape_of(x: Any) -> tuple[int, ...]:
         if not len(x):
             break
         if len(shape) > 64:
-            raise _UnreadableError("a list of numbers, or nested lists of one shape; got lists nested without end")
+            raise _UnreadableError("lists nested without end", _LISTS)
         x = x[0]
     return tuple(shape)
 
@@ -223,12 +239,12 @@ def _elements(x: Any, depth: int) -> Iterator[Any]:
         if type(x).__name__ == "NAType":  # what pandas calls missing
             x = None
         if not (x is None or number):
-            raise _UnreadableError(f"{_ACCEPTED}; got a list with {type(x).__name__} in it")
+            raise _UnreadableError(f"a list with {type(x).__name__} in it")
         yield x
         return
     for element in x:
         if depth > 1 and _shape_of(element) != _shape_of(x[0]):
-            raise _UnreadableError("a list of numbers, or nested lists of one shape")
+            raise _UnreadableError("lists of several shapes", _LISTS)
         yield from _elements(element, depth - 1)
 
 

@@ -1,14 +1,20 @@
-"""Targets of exact sums, counts and bins: see targets.py."""
+"""Targets of exact sums, counts and bins: see targets.py.
+
+    python benchmarks/targets_aggregates.py [SECONDS]
+
+measures these alone.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import aggregates
 import naive_aggregates as naive
 import numpy as np
 from aggregates import HIGH, LOW, Job
-from target_result import Result
+from target_result import Result, measure_alone
 from timing import least_seconds
 
 import exactnoise.aggregates
@@ -130,5 +136,4 @@ def exact_aggregates(seconds: float) -> Iterator[Result]:
 
 
 if __name__ == "__main__":
-    for result in exact_aggregates(2):
-        print(result, flush=True)
+    sys.exit(measure_alone(exact_aggregates, seconds=2))

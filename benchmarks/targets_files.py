@@ -18,7 +18,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from target_result import Result
+from target_result import Result, measure_alone
 from timing import least_seconds
 
 from exactnoise.cli import main
@@ -102,6 +102,4 @@ def commands(seconds: float) -> Iterator[Result]:
 
 
 if __name__ == "__main__":
-    results = list(commands(float(sys.argv[1]) if len(sys.argv) > 1 else 10))
-    print(*results, sep="\n")
-    sys.exit(not all(result.met for result in results))
+    sys.exit(measure_alone(commands, seconds=10))

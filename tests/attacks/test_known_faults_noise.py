@@ -8,11 +8,14 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import compilers
 import gmpy2
 import numpy as np
 import pytest
+from float_env import Control
 from goodness import ALARM, count_tail
 from support import extension, in_steps, random_words, with_scale, words_for
 
@@ -100,14 +103,19 @@ def test_no_uniform_is_zero(kind: type[Laplace | Gaussian | DiscreteLaplace]) ->
 # of the whole process from its import on.
 
 
+ALIVE = """
+import numpy
+def alive(): return 1e-323 != 0 and (numpy.full(64, 1e-320) / 2 != 0).all()
+"""
+
+
 def test_importing_leaves_subnormal_numbers_alone() -> None:
     """Nor does a release, on any instruction set."""
     script = """
-import numpy, exactnoise
+import exactnoise
 from exactnoise import Exponential, Gaussian, Laplace
 from exactnoise._native import simd_available
 from exactnoise.testing import release_from_words
-def alive(): return 1e-323 != 0 and 1e-320 / 2 != 0 and (numpy.full(64, 1e-320) / 2 != 0).all()
 assert alive()
 for kind in (Laplace, Gaussian):
     m = kind(sensitivity=1, scale=1)
@@ -118,5 +126,14 @@ Exponential(sensitivity=1, epsilon=1).release([1.0, 2.0], budget=None)
 assert alive()
 print("alive")
 """
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", ALIVE + script], capture_output=True, text=True, check=True)
     assert answer.stdout == "alive\n"
+
+
+@pytest.mark.skipif(not compilers.COMPILERS, reason="compiles C by Unix rules")
+def test_control_subnormal_numbers_are_flushed(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(ALIVE, names)
+    assert names["alive"]()
+    with Control(compilers.shared_library("float_env.c", tmp_path)).set("flush"):
+        assert not names["alive"]()

@@ -1,22 +1,19 @@
 """The files under examples/ run and say what their README says."""
 
 import csv
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from scripts import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
 def births():
-    spec = importlib.util.spec_from_file_location("births", EXAMPLES / "births.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLES / "births.py")
 
 
 def test_noisy_counts():

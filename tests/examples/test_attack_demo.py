@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scripts import load
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "attack_demo.py"
@@ -20,12 +20,7 @@ PAGE = ROOT / "docs" / "floating-point-attacks.md"
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("attack_demo", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def test_what_it_prints() -> None:

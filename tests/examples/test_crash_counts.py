@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -12,18 +11,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scripts import load
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "crash_counts.py"
 
 
 @pytest.fixture
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("crash_counts", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def test_what_it_prints() -> None:

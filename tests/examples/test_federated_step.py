@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scripts import load
 
 from exactnoise import Gaussian, PrivacyBudget
 
@@ -19,10 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "federated_step.py"
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("federated_step", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def updates(example, dtype, count=50):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from goodness import ALARM, count_tail
+from scripts import load
 
 from exactnoise import PrivacyBudget
 from exactnoise.testing import recorded, replay
@@ -24,12 +24,7 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("film_ratings", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def ratings(example: ModuleType, people: int = 60) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -10,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from goodness import ALARM, count_tail
+from scripts import load
 
 from exactnoise import PrivacyBudget
 from exactnoise.testing import ReplayError, replay
@@ -20,12 +20,7 @@ REPETITIONS = 1000
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("flight_delays", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def flights(example: ModuleType, n: int = 1000) -> tuple[list[str], np.ndarray]:

@@ -2,7 +2,6 @@
 
 import collections
 import csv
-import importlib.util
 import itertools
 import math
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scripts import load
 
 from exactnoise.cli import main
 from exactnoise.publish import Snapshot
@@ -22,12 +22,9 @@ def example(tmp_path, monkeypatch):
     """The module that makes a job's input, and a function that runs the commands of its docstring."""
 
     def example(name):
-        spec = importlib.util.spec_from_file_location(f"make_{name}", JOBS / name / "make_input.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
         shutil.copy(JOBS / name / "job.toml", tmp_path)
         monkeypatch.chdir(tmp_path)
-        return module
+        return load(JOBS / name / "make_input.py")
 
     return example
 

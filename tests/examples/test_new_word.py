@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scripts import load
 
 from exactnoise import LocalHashing
 
@@ -19,12 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "new_word.py"
 
 @pytest.fixture
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("new_word", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(EXAMPLE)
 
 
 def test_what_it_prints() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import pickle
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scripts import load
 
 from exactnoise import BudgetExceeded, DiscreteLaplace
 from exactnoise.aggregates import Count
@@ -27,12 +27,8 @@ PARTITIONS = 3
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("spark_counts", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["spark_counts"] = module
-    spec.loader.exec_module(module)
+    module = load(EXAMPLE)
+    sys.modules[module.__name__] = module  # where functions sent to Spark's workers are looked up
     return module
 
 

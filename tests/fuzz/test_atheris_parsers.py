@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzzing import HERE
 
-SCRIPT = HERE / "atheris_parsers.py"
+SCRIPT = Path(__file__).with_name("atheris_parsers.py")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzzing import script
+from scripts import load
 
-core = script("core")
+core = load(Path(__file__).with_name("core.py"))
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or not core.is_available(), reason="needs clang with libFuzzer (libclang-rt-*-dev)"

@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fuzzing import FIXED, script
+from fuzzing import FIXED
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts import load
 
-parsers = script("parsers")
+parsers = load(Path(__file__).with_name("parsers.py"))
 PARSERS = parsers.PARSERS
 PIECES = [
     b"",

@@ -170,6 +170,7 @@ def test_intervals_cover(kind, epsilon, alpha):
 ALPHAS = [0.5, 0.05, 0.001, 1e-9]
 TARGETS = [1, "0.1", 7.3, 1000, Fraction(22, 7), 123456]
 UNITS = [Fraction(1), Fraction(1, 10**30), Fraction(10) ** 30]
+INTEGER_UNITS = [Fraction(1), Fraction(1000)]
 
 
 def from_accuracy(kind, **parameters):
@@ -191,21 +192,17 @@ def one_less_in_the_fourth_digit(epsilon: Fraction) -> Fraction:
 
 def from_accuracy_cases():
     """All combinations; half of them, in which any two values still meet, are not slow."""
-    for indices in itertools.product(range(len(UNITS)), range(2), range(len(TARGETS)), range(len(ALPHAS))):
-        unit, sensitivity, target, alpha = indices
-        values = UNITS[unit], (1, 3)[sensitivity], TARGETS[target], ALPHAS[alpha]
-        name = "-".join([f"{float(values[0]):g}", *map(str, values[1:])])
-        yield pytest.param(*values, id=name, marks=[pytest.mark.slow] if sum(indices) % 2 else [])
+    for kind in KINDS:
+        choices = INTEGER_UNITS if kind in ON_INTEGERS else UNITS, (1, 3), TARGETS, ALPHAS
+        for indices in itertools.product(*(range(len(values)) for values in choices)):
+            unit, *others = (values[i] for values, i in zip(choices, indices, strict=True))
+            name = "-".join([kind.__name__, f"{float(unit):g}", *map(str, others)])
+            yield pytest.param(kind, unit, *others, id=name, marks=[pytest.mark.slow] if sum(indices) % 2 else [])
 
 
-@pytest.mark.parametrize(("unit", "sensitivity", "target", "alpha"), list(from_accuracy_cases()))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "unit", "sensitivity", "target", "alpha"), list(from_accuracy_cases()))
 def test_from_accuracy(kind, unit, sensitivity, target, alpha):
     if unit != 1:
-        if kind in ON_INTEGERS:
-            if unit > 1:
-                return  # the same again
-            unit = Fraction(1000)
         target, sensitivity = Fraction(target) * unit, Fraction(sensitivity) * unit
     mechanism = from_accuracy(kind, half_width=target, sensitivity=sensitivity, alpha=alpha)
     exact = Fraction(target)

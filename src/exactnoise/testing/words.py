@@ -135,9 +135,25 @@ def coins_from_words(
     extension: Extension | None = None,
     simd: str | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """Return n coins of a probability between 0 and 1 (not these) from the given words, as `respond_from_words` does.
+    """Return coins from the given random words. NOT PRIVATE.
 
-    `extension` gives what a coin takes beyond those words: (coin, j) -> the j-th further word.
+    Parameters
+    ----------
+    probability : number
+        Of True; between 0 and 1, and neither of them.
+    n : int
+        How many.
+    words : ndarray of uint64
+        As for `respond_from_words`.
+    extension : callable, optional
+        What a coin takes beyond those words: (coin, j) -> the j-th further one; `fixed_extension` by default.
+    simd : str, optional
+        The instruction set; the one in use by default.
+
+    Returns
+    -------
+    ndarray of bool
+        n of them.
     """
     p = checked_probability(probability)
     coin = _native.Coin(*binary_expansion(p), simd or _native.SIMD)
@@ -154,7 +170,15 @@ def ambiguous_lanes(
 ) -> npt.NDArray[np.int64]:
     """Return which samples the fast path would decline for these words, those included that fixed point settles.
 
-    Parameters as in `release_from_words`.
+    Parameters
+    ----------
+    mechanism, x, words, simd, window_factor
+        As for `release_from_words`.
+
+    Returns
+    -------
+    ndarray of int64
+        Their places in x, counted in C order.
     """
     plan, values, out = _prepared(mechanism, x, simd, window_factor)
     pending = np.empty(values.size, _native.PENDING)
@@ -164,9 +188,17 @@ def ambiguous_lanes(
 
 
 def window(mechanism: AdditiveMechanism, words: Words) -> npt.NDArray[np.float64]:
-    """Return each sample's certified window in grid units, for a float64 (or discrete) release with these words.
+    """Return each sample's certified window, for a release of float64 (or of integers, by discrete noise).
 
-    For discrete Gaussian noise that of Y, of the first proposals.
+    Parameters
+    ----------
+    mechanism, words
+        As for `release_from_words`.
+
+    Returns
+    -------
+    ndarray of float64
+        In steps of the grid, a sample each; for discrete Gaussian noise that of Y, of the first proposals.
     """
     plan = _plan_of(mechanism)
     fixed, reach = plan.window
@@ -223,7 +255,21 @@ def _prepared(
 
 
 def snapped_from_words(mechanism: Snapping, x: Any, words: Words, **options: Any) -> npt.NDArray[Any]:
-    """Release x by the snapping mechanism with the given random words; see `release_from_words`. NOT PRIVATE."""
+    """Release x by the snapping mechanism with the given random words. NOT PRIVATE.
+
+    Parameters
+    ----------
+    mechanism : Snapping
+    x, words
+        As for `release_from_words`.
+    **options
+        The others of `release_from_words`.
+
+    Returns
+    -------
+    ndarray
+        Of x's shape, as `release` gives.
+    """
     lanes = read(x)
     x_dtype, dtype = KERNEL_DTYPES[mechanism._noise._form(lanes.is_integer, lanes.is_float32)]
     clamped = mechanism._clamped(lanes, x_dtype, mechanism._limits(x_dtype))
@@ -242,8 +288,23 @@ def select_from_words(
     window_factor: float = 1.0,
     workers: int = 1,
 ) -> npt.NDArray[np.int64]:
-    """Select with the given random words, one a candidate in C order. NOT PRIVATE. Of the scores' shape less the last
-    axis; other parameters as in `release_from_words`."""
+    """Select with the given random words. NOT PRIVATE.
+
+    Parameters
+    ----------
+    mechanism : Exponential or PermuteAndFlip
+    scores, mask, workers
+        As for `release`.
+    words : ndarray of uint64
+        One a candidate, in C order.
+    extension, simd, window_factor
+        As for `release_from_words`.
+
+    Returns
+    -------
+    ndarray of int64
+        The candidates selected: of the scores' shape less the last axis.
+    """
     return _select(mechanism, scores, words, mask, extension or fixed_extension, simd, window_factor, workers)[0]
 
 
@@ -256,7 +317,18 @@ def refined_rows(
     simd: str | None = None,
     window_factor: float = 1.0,
 ) -> npt.NDArray[np.int64]:
-    """Return the rows that the kernels would leave to refinement; parameters as in `select_from_words`."""
+    """Return which rows the kernels would leave to refinement.
+
+    Parameters
+    ----------
+    mechanism, scores, words, mask, simd, window_factor
+        As for `select_from_words`.
+
+    Returns
+    -------
+    ndarray of int64
+        Their numbers, counted in C order.
+    """
     return _select(mechanism, scores, words, mask, fixed_extension, simd, window_factor, 1)[1]
 
 

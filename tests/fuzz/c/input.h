@@ -144,6 +144,15 @@ static inline int64_t read_integer(input *in) {
     return word % 4 == 0 ? whole[word / 4 % 8] : word % 4 == 1 ? (int64_t)word >> word / 4 % 64 : (int64_t)word;
 }
 
+/* The output of the first instruction set, which is kept; every other one is compared with it and freed. */
+static inline void *agreed(void *first, void *output, size_t size, const char *message) {
+    if (first == NULL)
+        return output;
+    require(size == 0 || memcmp(first, output, size) == 0, message);
+    free(output);
+    return first;
+}
+
 /* The instruction sets of this machine. */
 static inline size_t read_kernels(const en_kernels *kernels[MAX_VARIANTS]) {
     size_t available = 0;

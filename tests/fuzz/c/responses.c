@@ -53,11 +53,7 @@ static void respond(input *in, const en_kernels *const *kernels, size_t availabl
             require(randomness.origin == EN_FROM_KEY || y == respond_slowly(&plan, &domain, words[i], codes[i]),
                     "a response that its word does not stand for");
         }
-        require(first == NULL || n == 0 || memcmp(first, reports, width * n) == 0, "responses differ");
-        if (first == NULL)
-            first = reports;
-        else
-            free(reports);
+        first = agreed(first, reports, width * n, "responses differ");
     }
     free(first);
     free(codes);
@@ -78,11 +74,7 @@ static void respond_hashed(input *in, const en_kernels *const *kernels, size_t a
         require(en_respond_hashed(&domain, &plan, kernels[v], randomness, codes, reports, n) == EN_OK, "no response");
         for (size_t i = 0; i < n; i++)
             require((uint64_t)(reports[10 * i + 8] | reports[10 * i + 9] << 8) < g, "a bucket that does not exist");
-        require(first == NULL || n == 0 || memcmp(first, reports, EN_HASH_BYTES * n) == 0, "hashed responses differ");
-        if (first == NULL)
-            first = reports;
-        else
-            free(reports);
+        first = agreed(first, reports, EN_HASH_BYTES * n, "hashed responses differ");
     }
     free(first);
     free(codes);
@@ -159,13 +151,9 @@ static void flip(input *in, const en_kernels *const *kernels, size_t available, 
         require(spare <= 8 * bytes && (coin.end != EN_ENDS_IN_LEVELS || spare == 0), "too many words taken");
         for (size_t i = 0; i < bytes; i++)
             require((ones[i] & undecided[i]) == 0 || coin.end == EN_ENDS_IN_LEVELS, "an undecided coin is 1");
-        require(first == NULL || (taken == spare && (bytes == 0 || memcmp(first, ones, 2 * bytes) == 0)),
-                "coins differ");
+        require(first == NULL || taken == spare, "instruction sets take different numbers of words");
         taken = spare;
-        if (first == NULL)
-            first = ones;
-        else
-            free(ones);
+        first = agreed(first, ones, 2 * bytes, "coins differ");
     }
     free(first);
     free(words);
@@ -189,11 +177,7 @@ static void respond_unary(input *in, const en_kernels *const *kernels, size_t av
             reports[bytes - 1] |= 0x80;
         for (size_t i = 0; k % 8 && i < n; i++)
             require(reports[width * i + width - 1] >> k % 8 == 0, "padding is not 0");
-        require(first == NULL || bytes == 0 || memcmp(first, reports, bytes) == 0, "unary responses differ");
-        if (first == NULL)
-            first = reports;
-        else
-            free(reports);
+        first = agreed(first, reports, bytes, "unary responses differ");
     }
     free(first);
     free(codes);

@@ -71,7 +71,11 @@ def test_a_ledger_pays_once(paid, given):
         ([*LEDGER, "--id=x", "--force"], "--force"),
         ([*LEDGER, "--id=x", "--unit=row"], "--unit: the budget 'visits' has 'person'"),
         ([*LEDGER[:1], "--budget=b", "--id=x"], "'b'"),
-        (["--ledger=none.db", "--budget=b", "--id=x"], "there is no ledger none.db"),
+        (
+            ["--ledger=none.db", "--budget=b", "--id=x", "--unit=row"],
+            "there is no ledger none.db: check the path, or make it by exactnoise ledger create none.db --budget b "
+            "--epsilon E --neighbors NEIGHBORS --unit row (what is in capitals is yours to say",
+        ),
     ],
 )
 def test_options_of_a_ledger(paid, options, words):

@@ -136,8 +136,8 @@ def test_creating_again_changes_nothing(job):
     assert (other.code, other.err) == (
         2,
         "exactnoise: the ledger has a budget 'visits' with other terms: epsilon 2 for each person under add-remove, by "
-        "the rule basic; its cap is raised by exactnoise ledger raise-cap (in Python raise_cap), and nothing else about "
-        "it is changed\n",
+        "the rule basic; its cap is raised by exactnoise ledger raise-cap (in Python raise_cap), and nothing else "
+        "about it is changed\n",
     )
 
 

@@ -101,6 +101,22 @@ def test_a_bad_cell_costs_nothing(paid):
     assert spent(paid) == "0"
 
 
+@pytest.mark.parametrize(
+    ("output", "code", "told"),
+    [
+        ("nowhere/out.csv", 5, "nowhere: there is no such folder; nothing was spent\n"),
+        ("out.ods", 2, "out.ods: .ods is a format that is not written; take .csv, .parquet, .arrow or .db\n"),
+    ],
+)
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_an_output_that_cannot_be_costs_nothing(paid, given, output, code, told):
+    put(f"in.{given}")
+    outcome = paid("noise", f"in.{given}", *EXACT, *LEDGER, "--id=x", "-o", output)
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", f"exactnoise: {told}")
+    assert outcome.files == [f"in.{given}", "privacy.db"]
+    assert paid("ledger", "show", "privacy.db", "--json").json["budgets"][0]["history"] == []
+
+
 def test_gaussian_noise_is_paid_in_rho(run, folder):
     put("in.csv")
     create = ["--rho=1", "--budget=visits", "--neighbors=add-remove", "--unit=person"]

@@ -292,7 +292,6 @@ def test_input_is_a_folder(noise):
 def test_output_folder_missing(noise):
     told = "exactnoise: nowhere: there is no such folder; nothing was spent\n"
     refused(noise(GOOD, output="nowhere/out.csv"), 5, told)
-    refused(noise(GOOD, "--ledger=x.db", "--budget=b", "--id=x", output="nowhere/out.csv"), 2, "no ledger x.db")
 
 
 def test_output_folder_is_not_writable(noise, folder, monkeypatch):

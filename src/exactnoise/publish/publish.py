@@ -68,7 +68,7 @@ def publish(
         A public description of what is published. Together with the price, the data version and the budget it is what
         an id stands for: the same id with another query is refused.
     format : {"csv", "parquet", "arrow", "sqlite"}, optional
-        By default what the name's ending says, else CSV.
+        By default what the name's ending says, else CSV; a name that ends in another format, such as .xlsx, is refused.
 
     Returns
     -------

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from jobs import write_job
+from jobs import JOB, write_job
 
 from exactnoise.cli import ledger as ledger_command
 from exactnoise.cli import plan, publish
@@ -88,6 +89,8 @@ def test_what_cannot_be_added_is_published_all_the_same(job, into):
     assert (refused.code, refused.out) == (5, "")
     assert "published as out.csv, but not added to" in refused.err
     assert job("verify", "out.csv", "--ledger", "privacy.db").code == 0
+    mistyped = job("verify", "out.csv", "--ledger", "typo.db")
+    assert (mistyped.code, mistyped.err) == (2, "exactnoise: there is no ledger typo.db: check the path\n")
     assert job("ledger", "show", "privacy.db", "--json").json["budgets"][0]["remaining"] == {"epsilon": "1"}
 
 
@@ -130,7 +133,12 @@ def test_entries_are_exported(job):
 def test_creating_again_changes_nothing(job):
     assert job("ledger", "create", "privacy.db", *CREATE).code == 0
     other = job("ledger", "create", "privacy.db", *CREATE[:1], "--epsilon=3", *CREATE[2:])
-    assert (other.code, "other terms" in other.err) == (2, True)
+    assert (other.code, other.err) == (
+        2,
+        "exactnoise: the ledger has a budget 'visits' with other terms: epsilon 2 for each person under add-remove, by "
+        "the rule basic; its cap is raised by exactnoise ledger raise-cap (in Python raise_cap), and nothing else "
+        "about it is changed\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,11 +154,36 @@ def test_creating_again_changes_nothing(job):
         (["verify", "visits.csv"], 4, "no snapshot"),
         (["verify", "none.csv"], 5, "none.csv"),
         (["ledger"], 2, "ACTION"),
-        (["ledger", "show", "none.db"], 2, "there is no ledger none.db"),
+        *[
+            (command, 2, "exactnoise: there is no ledger none.db: check the path\n")
+            for command in (
+                ["ledger", "show", "none.db"],
+                ["ledger", "verify", "none.db"],
+                ["ledger", "export", "none.db"],
+                ["ledger", "recover", "none.db", "--all"],
+                ["ledger", "raise-cap", "none.db", "--budget=visits", "--epsilon=9", "--reason=x"],
+            )
+        ],
         (["ledger", "show", "visits.csv"], 4, "visits.csv"),
         (["ledger", "show", "privacy.db", "--budget=x"], 2, "'x'"),
         (["ledger", "create", "new.db", "--budget=b", "--epsilon=0", *CREATE[2:]], 2, "epsilon"),
-        (["ledger", "create", "new.db", "--budget=b", *CREATE[2:]], 2, "epsilon"),
+        (
+            ["ledger", "create", "new.db", "--budget=b", "--delta=1e-6", *CREATE[2:]],
+            2,
+            "exactnoise: --epsilon: the cap of all releases together, with or without --delta; or say --rho instead; "
+            "--method: basic or zcdp: how prices with a delta add up\n",
+        ),
+        (
+            ["ledger", "raise-cap", "privacy.db", "--budget=visits", "--reason=x"],
+            2,
+            "exactnoise: --epsilon: the cap of",
+        ),
+        (["publish", "job.toml", "-o", "out.xlsx"], 2, "exactnoise: job.toml: out.xlsx: .xlsx is a format that is not"),
+        (
+            ["publish", "job.toml", "-o", "no/out.csv"],
+            5,
+            "exactnoise: no: there is no such folder; nothing was spent\n",
+        ),
         (["ledger", "create", "no/new.db", *CREATE], 5, "new.db"),
         (["ledger", "raise-cap", "privacy.db", "--budget=visits", "--epsilon=1", "--reason=less"], 2, "only raised"),
         (["ledger", "recover", "privacy.db", "--all", "--policy=void"], 2, "reason"),
@@ -166,7 +199,68 @@ def test_failures(job, options, code, words):
     assert outcome.files == ["job.toml", "privacy.db", "visits.csv"]
 
 
+def test_the_command_that_makes_the_ledger_is_told(run, folder):
+    """Whoever pastes it has only the words in capitals to replace."""
+    write_job(folder, JOB, ('"visits"', '"of {month}"\nneighbors = "add-remove"'))
+    told = {name: run(*options) for name, options in NO_LEDGER.items()}
+    command = "exactnoise ledger create privacy.db --budget 'of 2024-03' --epsilon E --neighbors add-remove --unit UNIT"
+    for outcome, line in ((told["publish"], "7: privacy.ledger"), (told["plan"], "5: privacy")):
+        assert (outcome.code, outcome.out, outcome.files) == (2, "", ["job.toml", "visits.csv"])
+        start = f"exactnoise: job.toml, line {line}: there is no ledger privacy.db: check the path, or make it by "
+        assert outcome.err.startswith(f"{start}{command} (")
+    refused = run(*shlex.split(command)[1:])
+    assert (refused.code, "epsilon must be a decimal number" in refused.err, refused.files) == (
+        (2, True, ["job.toml", "visits.csv"])
+    )
+    assert run(*shlex.split(command.replace(" E ", " 2 ").replace("UNIT", "person"))[1:]).code == 0
+    assert run(*NO_LEDGER["publish"]).code == 0
+
+
+NO_LEDGER = {
+    "publish": ["publish", "job.toml", "-o", "out.csv", "--date=2024-03-01"],
+    "plan": ["plan", "job.toml", "--date=2024-03-01"],
+}
+
+
+@pytest.mark.parametrize(
+    ("price", "caps"),
+    [
+        ("epsilon = 1\ndelta = 1e-6", "--epsilon E --delta D --method METHOD"),
+        ("rho = 1", "--rho R"),
+    ],
+)
+def test_the_command_that_makes_a_ledger_has_the_amounts_of_the_price(run, folder, price, caps):
+    write_job(folder, JOB, ("epsilon = 1", price))
+    assert f" --budget visits {caps} --neighbors NEIGHBORS --unit UNIT (" in run(*NO_LEDGER["publish"]).err
+
+
+def test_another_name_takes_another_id(job):
+    assert job("publish", "job.toml", "-o", "out.csv", "--id", "x").code == 0
+    refused = job("publish", "job.toml", "-o", "other.csv", "--id", "x")
+    assert (refused.code, "other.csv" in refused.files) == (2, False)
+    assert refused.err.endswith("other.csv; take another id (on the command line --id), at a new price\n")
+    assert job("publish", "job.toml", "-o", "other.csv", "--id", "y").code == 0
+
+
 SECRET = "73195264"
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("site;minutes", "is the table separated by ';'? Columns are separated by commas"),
+        (f"{SECRET}\tminutes", "is the table separated by tabs? Columns are separated by commas"),
+        (f"minutes,Site,{SECRET}", "one of its 3 columns is called nearly that"),
+        (f"minutes,{SECRET}", "none of its 2 columns is called nearly that"),
+        (SECRET, "none of its 1 columns is called nearly that"),
+    ],
+)
+def test_a_column_that_is_not_there_is_told_without_the_names_of_others(job, header, told):
+    Path("visits.csv").write_text(f"{header}\n")
+    for command in (["plan", "job.toml"], ["publish", "job.toml", "-o", "out.csv"]):
+        refused = job(*command)
+        assert refused.code == 4
+        assert refused.err == f"exactnoise: visits.csv: column 'site' is not in the header (case matters); {told}\n"
 
 
 @pytest.mark.parametrize(

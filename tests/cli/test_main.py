@@ -91,6 +91,52 @@ def test_what_is_no_command_is_told_which_there_are(run, arguments, words):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--verison"], "--verison; did you mean --version? (see exactnoise --help)"),
+        (["noise", "in.csv", "--columns=visits"], "--columns; did you mean --column? (see exactnoise noise --help)"),
+        (["noise", "--col", "visits"], "--col; did you mean --column? (see exactnoise noise --help)"),
+        (["utility", "--eps=1"], "--eps; did you mean --epsilon? (see exactnoise utility --help)"),
+        (["ledger", "create", "--unt=row"], "--unt; did you mean --unit? (see exactnoise ledger create --help)"),
+        (["publish", "--frobnicate"], "--frobnicate (see exactnoise publish --help)"),
+        (["info", "--" + "x" * 10**5], f"--{'x' * 38} (see exactnoise info --help)"),
+    ],
+)
+def test_an_option_that_there_is_not_is_told_before_those_that_are_missing(run, arguments, told):
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.err) == (2, f"exactnoise: there is no option {told}\n")
+
+
+def test_what_is_missing_is_told_where_all_options_are_known(run):
+    assert "are required: IN, -o/--output (see" in run("noise", "--column=visits").err
+    assert "are required: JOB.toml" in run("plan", "--date=2024-01-01").err
+    assert "--columns: No such file" in run("verify", "--", "--columns").err  # a file's name, after the two dashes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["noise", "-", "-o", "out.csv"], "argument IN: - does not stand for standard input: say /dev/stdin (./- is"),
+        (["publish", "job.toml", "-o", "-"], "argument -o/--output: - does not stand for standard output: a table"),
+        (["ledger", "export", "x.db", "-o", "-"], "argument -o/--output: - does not stand for standard output"),
+    ],
+)
+def test_a_dash_is_no_file(run, folder, arguments, told):
+    outcome = run(*arguments, *(["--column=visits"] if arguments[0] == "noise" else []))
+    assert (outcome.code, outcome.out, outcome.files) == (2, "", [])
+    assert outcome.err.startswith(f"exactnoise: {told}")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "./-"])
+def test_what_is_said_instead_of_a_dash_works(folder, name):
+    Path("-").write_text("site,visits\na,5\n")
+    options = ["--column=visits", "--sensitivity=1", "--epsilon=1000", "-o", "out.csv"]
+    done = shell("noise", name, *options, input="site,visits\na,5\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("out.csv").read_text() == "site,visits\na,5\n"
+
+
+@pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (BudgetExceeded("epsilon 1 asked, 0.5 left"), 3, "epsilon 1 asked, 0.5 left"),

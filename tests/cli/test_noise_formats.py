@@ -126,11 +126,18 @@ def test_wrong_tables(run, folder):
     assert (outcome.code, "two columns have one name" in outcome.err) == (4, True)
 
 
+@pytest.mark.parametrize("ledger", [[], ["--ledger=privacy.db", "--budget=visits", "--id=x"]])
+@pytest.mark.parametrize("wanted", ["csv", "db", "parquet"])
 @pytest.mark.parametrize("given", ENDINGS)
-def test_no_rows(run, folder, given):
+def test_a_table_without_rows_costs_nothing(run, folder, given, wanted, ledger):
+    create = ["--epsilon=1000", "--neighbors=add-remove", "--unit=person"]
+    assert run("ledger", "create", "privacy.db", "--budget=visits", *create).code == 0
     put(f"in.{given}", {"site": [], "visits": np.array([], np.int64)})
-    assert run("noise", f"in.{given}", "-o", "out.csv", *EXACT).code == 0
-    assert Path("out.csv").read_text() == "site,visits\n"
+    outcome = run("noise", f"in.{given}", "-o", f"out.{wanted}", *EXACT, *ledger)
+    assert (outcome.code, outcome.out, outcome.files) == (4, "", sorted([f"in.{given}", "privacy.db"]))
+    assert outcome.err == f"exactnoise: in.{given} has no rows: nothing was released, nothing was spent\n"
+    (budget,) = run("ledger", "show", "privacy.db", "--json").json["budgets"]
+    assert (budget["spent"], budget["history"]) == ({"epsilon": "0"}, [])
 
 
 def test_every_batch_gets_its_own_noise_in_order(run, folder, monkeypatch):

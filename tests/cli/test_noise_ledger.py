@@ -71,7 +71,11 @@ def test_a_ledger_pays_once(paid, given):
         ([*LEDGER, "--id=x", "--force"], "--force"),
         ([*LEDGER, "--id=x", "--unit=row"], "--unit: the budget 'visits' has 'person'"),
         ([*LEDGER[:1], "--budget=b", "--id=x"], "'b'"),
-        (["--ledger=none.db", "--budget=b", "--id=x"], "there is no ledger none.db"),
+        (
+            ["--ledger=none.db", "--budget=b", "--id=x", "--unit=row"],
+            "there is no ledger none.db: check the path, or make it by exactnoise ledger create none.db --budget b "
+            "--epsilon E --neighbors NEIGHBORS --unit row (what is in capitals is yours to say",
+        ),
     ],
 )
 def test_options_of_a_ledger(paid, options, words):
@@ -95,6 +99,22 @@ def test_a_bad_cell_costs_nothing(paid):
     assert (outcome.code, "line 3" in outcome.err) == (4, True)
     assert "73195264" not in outcome.err
     assert spent(paid) == "0"
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "told"),
+    [
+        ("nowhere/out.csv", 5, "nowhere: there is no such folder; nothing was spent\n"),
+        ("out.ods", 2, "out.ods: .ods is a format that is not written; take .csv, .parquet, .arrow or .db\n"),
+    ],
+)
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+def test_an_output_that_cannot_be_costs_nothing(paid, given, output, code, told):
+    put(f"in.{given}")
+    outcome = paid("noise", f"in.{given}", *EXACT, *LEDGER, "--id=x", "-o", output)
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", f"exactnoise: {told}")
+    assert outcome.files == [f"in.{given}", "privacy.db"]
+    assert paid("ledger", "show", "privacy.db", "--json").json["budgets"][0]["history"] == []
 
 
 def test_gaussian_noise_is_paid_in_rho(run, folder):

@@ -3,7 +3,9 @@
 SECRET stands in every bad cell, and no output may hold it.
 """
 
+import gzip
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 
 SECRET = "73195264"
 GOOD = b"site,visits\nHarbour,12\n"
+NO_NUMBER = "not a number (written as 1200 or 12.5; empty, NA or NaN where it is missing)"
 
 
 def refused(outcome, code, *words):
@@ -57,7 +60,15 @@ def refused(outcome, code, *words):
         ({"mechanism": "laplace", "nan": "none"}, ["nan", "'none'"]),
         ({"neighbors": "some"}, ["some", "add-remove"]),
         ({"colour": "red"}, ["--colour"]),
-        ({"eps": "1"}, ["--eps"]),
+        ({"eps": "1", "column": None}, ["there is no option --eps; did you mean --epsilon?"]),
+        ({"output": "-"}, ["argument -o/--output: - does not stand for standard output"]),
+        ({"output": "out.xlsx"}, ["out.xlsx: .xlsx is a format that is not written; take .csv, "]),
+        ({"output": "out.csv.GZ"}, ["out.csv.GZ: .GZ is a format that is not written"]),
+        ({"sensitivity": None, "epsilon": None}, ["--sensitivity: how much", "; --epsilon: say the privacy loss"]),
+        (
+            {"sensitivity": None, "epsilon": None, "mechanism": "gaussian"},
+            ["--sensitivity: ", "; --epsilon: ", "; --delta: gaussian needs one"],
+        ),
         ({"output": "."}, ["folder"]),
         ({"output": ""}, ["folder"]),
         ({"output": ".."}, ["folder"]),
@@ -191,13 +202,76 @@ def test_a_wrong_column_is_told_which_there_are(noise, header, column, words):
 
 @pytest.mark.parametrize(
     "row",
-    ["{},12", "{},-.5", "{},1e3", "{},", "{}, NA", "{},NaN", "{},inf", "{},\u0663", "{};12"],
+    [
+        "{},12",
+        "{},$12",
+        '{},"(12)"',
+        "{},#12",
+        "{},-",
+        "{},-.5",
+        "{},1e3",
+        "{},",
+        "{}, NA",
+        "{},NaN",
+        "{},inf",
+        "{},\u0663",
+        "{};12",
+    ],
 )
 def test_a_first_line_that_may_be_data_is_not_told(noise, row):
     secret = "Ms Green"
     outcome = noise(row.format(secret).encode() + b"\n")
     refused(outcome, 4, "'visits' is not in the header")
     assert secret not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("cell", "mechanism", "problem"),
+    [
+        ("12.5", "discrete-laplace", "not a whole number (for real numbers say --mechanism laplace)"),
+        ("-1e-3", "discrete-gaussian", "not a whole number (for real numbers say --mechanism gaussian)"),
+        *[(cell, "discrete-laplace", NO_NUMBER) for cell in ("x", '"1,200"', '"12,5"', "n/a", "NULL", "7 min", "5 %")],
+        *[(cell, "laplace", NO_NUMBER) for cell in ("x", '"1,200"', "NULL")],
+    ],
+)
+def test_another_mechanism_is_named_where_it_would_take_the_cell(noise, cell, mechanism, problem):
+    delta = "1e-6" if "gaussian" in mechanism else None
+    outcome = noise(f"site,visits\na,{cell}\n".encode(), mechanism=mechanism, delta=delta)
+    refused(outcome, 4)
+    assert outcome.err == f"exactnoise: line 2, column 'visits': {problem}\n"
+    other = mechanism.removeprefix("discrete-")
+    assert noise(None, mechanism=other, delta=delta).code == (0 if other in problem else 4)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (b"PK\x03\x04 73195264,73195264", "a zip archive, as an Excel file is"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel file"),
+        (gzip.compress(GOOD), "compressed"),
+        (lzma.compress(GOOD), "compressed"),
+        (b'{"site": "73195264", "visits": 73195264}\n', "JSON"),
+        (b'\xef\xbb\xbf\n [\n {"site": "73195264"}]', "JSON"),
+        (b'["site", "visits"]\n["73195264", 1]\n', "JSON"),
+        ("site,visits\n".encode("utf-16"), "UTF-16 or no text at all, not UTF-8"),
+        ("site,visits\n".encode("utf-16-be"), "UTF-16 or no text at all, not UTF-8"),
+    ],
+)
+def test_what_is_no_csv_is_named(noise, run, table, what):
+    told = f"exactnoise: in.csv is {what}; save the file as CSV in UTF-8\n"
+    outcome = noise(table)
+    refused(outcome, 4)
+    assert outcome.err == told
+    Path("job.toml").write_text(
+        'id = "x"\ndata_version = "1"\n[input]\npath = "in.csv"\n[privacy]\nepsilon = 1\nledger = "privacy.db"\n'
+        'budget = "b"\nneighbors = "add-remove"\nunit = "row"\n[[statistic]]\nkind = "count"\n'
+    )
+    planned = run("plan", "job.toml")
+    assert (planned.code, planned.out, planned.err) == (4, "", told)
+
+
+def test_names_in_brackets_are_no_json(noise):
+    assert noise(b"[site],{x},visits\n[1],{},5\n").code == 0
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
@@ -218,7 +292,7 @@ def test_content_with_the_output_there_already(noise):
 def test_long_cells_take_linear_time(noise, cell):
     """Trying every split of the zeros would take hours; a thousandth of a second will do."""
     start = time.process_time()
-    refused(noise(f"visits\n{cell}\n".encode()), 4, "line 2", "not a whole number")
+    refused(noise(f"visits\n{cell}\n".encode()), 4, "line 2", "not a number")
     assert time.process_time() - start < 5
 
 
@@ -232,7 +306,8 @@ def test_input_is_a_folder(noise):
 
 
 def test_output_folder_missing(noise):
-    refused(noise(GOOD, output="nowhere/out.csv"), 5, "nowhere", "No such file")
+    told = "exactnoise: nowhere: there is no such folder; nothing was spent\n"
+    refused(noise(GOOD, output="nowhere/out.csv"), 5, told)
 
 
 def test_output_folder_is_not_writable(noise, folder, monkeypatch):
@@ -330,7 +405,7 @@ def test_nothing_is_drawn_before_the_output_is_known_to_be_possible(noise, monke
 def test_json_errors(noise):
     outcome = noise(b"site,visits\na,73195264x\n", "--json")
     assert outcome.json == {
-        "error": "line 2, column 'visits': not a whole number (for real numbers say --mechanism laplace)",
+        "error": f"line 2, column 'visits': {NO_NUMBER}",
         "exit_code": 4,
     }
     assert noise(GOOD, "--json", epsilon="0").json["exit_code"] == 2

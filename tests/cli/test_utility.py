@@ -185,6 +185,23 @@ def test_refusals(run, folder, options, message):
     assert message in outcome.err
 
 
+def test_all_that_is_missing_is_told_at_once(run, folder):
+    for options, told in [
+        (
+            ["--statistic=mean", "--epsilon=1"],
+            "--rows: --statistic needs it; --neighbors: --statistic needs it; "
+            "--bounds: what values are clipped to, such as 0,60; --statistic mean needs it",
+        ),
+        (
+            ["--mechanism=gaussian"],
+            "--sensitivity: how much one person can change the numbers in total; 1 for a count; --delta: gaussian "
+            "needs one, such as 1e-6; --epsilon: say which, such as 0.1,0.5,1,2; or give --target-error",
+        ),
+    ]:
+        outcome = run("utility", *options)
+        assert (outcome.code, outcome.err) == (2, f"exactnoise: {told}\n")
+
+
 def test_a_picture_that_cannot_be_written(run, folder):
     outcome = run(*LAPLACE, "--epsilon=1", "--plot=nowhere/error.png")
     assert (outcome.code, outcome.out) == (5, "")

@@ -138,6 +138,7 @@ SECOND_BY = '[[statistic]]\nkind = "count"\nname = "all"\n'
         ([('"minutes"', '"site"')], 19, "statistic[2].column: 'site' is read as texts elsewhere"),
         ([('.csv"', '.csv"\nperson = "user"'), ("rows_per_person = 2\n", "")], 5, "input.person: needs limits"),
         ([("weight = 3", 'weight = 3\n[output]\nformat = "xls"')], 24, "output.format: must be one of arrow, csv"),
+        ([("weight = 3", 'weight = 3\n[output]\npath = "out.tsv"')], 24, "output.path: out.tsv: .tsv is a format that"),
         ([("[[statistic]]", "[[statistics]]")], 14, "statistics: there is no such key here"),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from exactnoise.errors import MissingExtra, SchemaError
-from exactnoise.publish.files import format_inside, open_table, open_writer, read_columns
+from exactnoise.publish.files import format_for, format_inside, open_table, open_writer, read_columns
 
 FORMATS = ("csv", "sqlite", "parquet", "arrow")
 ENDING = {"csv": "csv", "sqlite": "db", "parquet": "parquet", "arrow": "arrow"}
@@ -251,6 +251,30 @@ def test_formats_are_told_apart(tmp_path):
     ]:
         (tmp_path / name).write_bytes(b"")
         assert format_inside(tmp_path / name) == expected
+
+
+def test_names_of_formats_that_are_not_written_are_refused(tmp_path):
+    for name, expected in [("o", "csv"), ("o.txt", "csv"), ("o.2024", "csv"), ("o.gz.csv", "csv"), ("o.DB", "sqlite")]:
+        assert format_for(tmp_path / name) == expected
+    for name in (
+        "o.xlsx",
+        "o.XLS",
+        "o.ods",
+        "o.json",
+        "o.jsonl",
+        "o.csv.gz",
+        "o.zip",
+        "o.zst",
+        "o.tsv",
+        "o.avro",
+        "o.h5",
+    ):
+        with pytest.raises(ValueError, match="is a format that is not written"):
+            format_for(tmp_path / name)
+        with pytest.raises(ValueError, match="is a format that is not written"):
+            open_writer(tmp_path / name)
+        assert not (tmp_path / name).exists()
+        assert format_for(tmp_path / name, "csv") == "csv"  # who says it means it
 
 
 CONTENT = {

@@ -137,7 +137,7 @@ def test_a_price_that_does_not_fit(tmp_path):
 
 
 def test_without_a_ledger_the_relation_must_be_said(tmp_path):
-    with pytest.raises(JobError, match=r"line 5: privacy: the ledger .* does not exist yet"):
+    with pytest.raises(JobError, match=r"line 5: privacy: there is no ledger .*; to plan without it, say neighbors"):
         loaded(tmp_path).plan()
     assert not (tmp_path / "privacy.db").exists()
 

@@ -207,6 +207,13 @@ def test_another_name_for_what_is_published(tmp_path):
     assert files(tmp_path) == FINISHED
 
 
+def test_a_name_of_another_format_costs_nothing(tmp_path, budget):
+    with pytest.raises(ValueError, match=r"visits\.json: \.json is a format that is not written"):
+        publish_visits(tmp_path, never, path=tmp_path / "visits.json")
+    assert not budget.spent.epsilon
+    assert not [entry for entry in budget.ledger.history() if entry.kind == "reserved"]
+
+
 def test_a_published_folder_can_be_moved(tmp_path):
     (tmp_path / "old").mkdir()
     first = publish_visits(tmp_path, path=tmp_path / "old" / "visits.csv")

@@ -17,8 +17,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import exactnoise
 from exactnoise.cli.console import complain, say
@@ -58,7 +59,22 @@ exit codes:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a bad option as an exception, so that ``--json`` can report it too."""
+    """Reports a bad option as an exception, so that ``--json`` can report it too.
+
+    An option that there is not is told before those that are missing: it may be one of them, mistyped.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known = [option for action in self._actions for option in action.option_strings]
+        own = args if self._subparsers is None else takewhile(lambda argument: argument.startswith("-"), args)
+        for argument in takewhile(lambda argument: argument != "--", own):
+            typed = argument.partition("=")[0]
+            if typed.startswith("--") and typed not in known:
+                longer = [option for option in known if option.startswith(typed)]
+                near = longer or difflib.get_close_matches(typed, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                self.error(f"there is no option {typed[:_LONGEST_SHOWN]}{hint}")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")

@@ -18,6 +18,7 @@ _INT64 = np.iinfo(np.int64)
 _MISSING = frozenset({"", "na", "nan"})  # an empty cell, and how R and pandas write one
 # Zeros in front are left to lstrip: "0*" before "\d+" would try every way to share them out.
 _WHOLE = re.compile(r"([+-]?)(\d+)(?:\.0*)?", re.ASCII)
+_NUMBER = "a number (written as 1200 or 12.5; empty, NA or NaN where it is missing)"
 _MOST_DIGITS = 19  # of an int64: whatever has more saturates
 
 
@@ -56,7 +57,8 @@ def parse_integers(cells: Sequence[str], missing: int, instead: str = "laplace")
     for index, cell in enumerate(cells):
         value = missing if cell.strip().lower() in _MISSING else _whole_number(cell)
         if value is None:
-            raise CellError(index, f"a whole number (for real numbers say --mechanism {instead})")
+            whole = f"a whole number (for real numbers say --mechanism {instead})"
+            raise CellError(index, whole if _is_real(cell) else _NUMBER)
         values[index] = min(max(value, _INT64.min), _INT64.max)
     return values
 
@@ -78,8 +80,16 @@ def parse_reals(cells: Sequence[str]) -> NDArray[np.float64]:
         try:
             values[index] = np.nan if cell.strip().lower() in _MISSING else float(cell)
         except ValueError:
-            raise CellError(index, "a number") from None
+            raise CellError(index, _NUMBER) from None
     return values
+
+
+def _is_real(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _whole_number(cell: str) -> int | None:

@@ -6,11 +6,12 @@ are all a message may say. What a message may not say is in the file the reader 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
-__all__ = ["SENSITIVITY_NEEDED", "CommandError", "ContentError", "ExitCode", "UsageError"]
+__all__ = ["SENSITIVITY", "CommandError", "ContentError", "ExitCode", "UsageError", "refuse_missing"]
 
-SENSITIVITY_NEEDED = "--sensitivity: how much one person can change the numbers in total; 1 for a count"
+SENSITIVITY = "how much one person can change the numbers in total; 1 for a count"
 
 
 class ExitCode(IntEnum):
@@ -41,3 +42,9 @@ class ContentError(CommandError):
     """A table that is not what the options say it is."""
 
     exit_code = ExitCode.CONTENT
+
+
+def refuse_missing(options: Mapping[str, str]) -> None:
+    """Ask for all options that are missing at once, each with what it means."""
+    if options:
+        raise UsageError("; ".join(f"{option}: {meaning}" for option, meaning in options.items()))

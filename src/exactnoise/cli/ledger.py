@@ -13,8 +13,9 @@ from typing import Any
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import from_text, text
 from exactnoise.accounting.cost import in_words
+from exactnoise.cli.arguments import output_file
 from exactnoise.cli.console import say
-from exactnoise.cli.errors import UsageError
+from exactnoise.cli.errors import UsageError, refuse_missing
 from exactnoise.cli.ledger_file import opened
 from exactnoise.errors import ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget, Reservation
@@ -96,7 +97,8 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    create = _action(actions, "create", "make a ledger, or a budget in it; nothing changes if it is there", _create)
+    summary = "make a ledger, or a budget in it; the same again changes nothing, other terms are refused"
+    create = _action(actions, "create", summary, _create)
     create.add_argument("--budget", metavar="NAME", required=True, help="what the budget shall be called")
     _add_amounts(create, "the cap of all releases together")
     create.add_argument("--method", choices=["basic", "zcdp"], help="how prices add up; needed with --delta")
@@ -117,7 +119,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     )
 
     export = _action(actions, "export", "all entries, a JSON object a line", _export)
-    export.add_argument("-o", "--output", metavar="OUT", type=Path, help="a file instead of standard output")
+    export.add_argument("-o", "--output", metavar="OUT", type=output_file, help="a file instead of standard output")
 
     cap = _action(actions, "raise-cap", "promise less privacy than before, for a reason that is kept", _raise_cap)
     cap.add_argument("--budget", metavar="NAME", required=True, help="which budget")
@@ -173,6 +175,8 @@ def _told(run: Callable[[argparse.Namespace], None], args: argparse.Namespace) -
 
 def _create(args: argparse.Namespace) -> None:
     terms = {"neighbors": args.neighbors, "unit": args.unit, **_given(args, "epsilon", "delta", "rho", "method")}
+    method = {"--method": "basic or zcdp: how prices with a delta add up"}
+    refuse_missing({**_missing_cap(args), **(method if args.delta is not None and args.method is None else {})})
     PrivacyBudget(**terms)  # before a file is made
     budget = Ledger(args.ledger).create(args.budget, **terms)
     _say_budgets(args, [budget])
@@ -205,7 +209,13 @@ def _export(args: argparse.Namespace) -> None:
         file.write(entries.getvalue())
 
 
+def _missing_cap(args: argparse.Namespace) -> dict[str, str]:
+    cap = {"--epsilon": "the cap of all releases together, with or without --delta; or say --rho instead"}
+    return cap if args.epsilon is None and args.rho is None else {}
+
+
 def _raise_cap(args: argparse.Namespace) -> None:
+    refuse_missing(_missing_cap(args))
     budget = opened(args.ledger).raise_cap(args.budget, reason=args.reason, **_given(args, "epsilon", "delta", "rho"))
     _say_budgets(args, [budget])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from exactnoise.cli.errors import UsageError
 from exactnoise.errors import ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.ledger.store import APPLICATION
+from exactnoise.ledger.words import no_ledger
 
 __all__ = ["is_ledger", "opened", "opened_budget"]
 
@@ -24,12 +26,16 @@ def is_ledger(path: Path) -> bool:
 def opened(path: Path) -> Ledger:
     """The ledger; it is not made where there is none."""
     if not path.exists():
-        raise UsageError(f"there is no ledger {path}; exactnoise ledger create makes one")
+        raise UsageError(f"there is no ledger {path}: check the path")
     return Ledger(path)
 
 
-def opened_budget(path: Path, name: str) -> LedgerBudget:
-    """A budget of the ledger."""
+def opened_budget(
+    path: Path, name: str, *, amounts: Collection[str], neighbors: str | None, unit: str | None
+) -> LedgerBudget:
+    """A budget of the ledger, to be spent from; the rest is for who has none yet."""
+    if not path.exists():
+        raise UsageError(no_ledger(path, name, amounts=amounts, neighbors=neighbors, unit=unit))
     ledger = opened(path)
     try:
         return ledger.budget(name)

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
+from exactnoise.cli.arguments import input_file, output_file
 from exactnoise.cli.cells import parse_integers, parse_reals
 from exactnoise.cli.console import complain, say
-from exactnoise.cli.errors import SENSITIVITY_NEEDED, UsageError
+from exactnoise.cli.errors import SENSITIVITY, UsageError, refuse_missing
 from exactnoise.cli.ledger_file import opened_budget
-from exactnoise.cli.noise_source import Source, ahead, open_source
+from exactnoise.cli.noise_source import Source, ahead, open_source, refuse_no_rows
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.release_files import ReleaseFiles
 from exactnoise.cli.table import Parse, Table
@@ -24,7 +25,8 @@ from exactnoise.ledger import LedgerBudget
 from exactnoise.ledger.store import checked_text
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.publish import publish
-from exactnoise.publish.files import check_writable, format_inside, format_named, open_writer
+from exactnoise.publish.durable import check_folder
+from exactnoise.publish.files import Format, check_writable, format_for, format_inside, open_writer
 from exactnoise.publish.files.csv_files import csv_text
 from exactnoise.publish.metadata import describe, metadata_path
 
@@ -38,6 +40,7 @@ _MECHANISMS: dict[str, Any] = {
 }
 _ON_INTEGERS = ("discrete-laplace", "discrete-gaussian")
 _WITH_DELTA = ("gaussian", "discrete-gaussian")
+_LOSS = "say the privacy loss, or --rho instead for Gaussian noise"
 # Rows in memory at a time: few enough to stay in the cache, where a row takes half the time.
 _CHUNK = 4096
 
@@ -45,7 +48,8 @@ _DESCRIPTION = """\
 Add noise to one column of exact numbers, as one differentially private release.
 IN is CSV, SQLite, Parquet or Arrow IPC, and is recognised by its content; OUT is
 what its name ends in (.csv, .db, .parquet, .arrow). The last two need the extra
-"files".
+"files". Under a name that ends in nothing known it is CSV; one of another format
+(.xlsx, .json, .gz) is refused.
 
 Every other column, and the order of the rows, stays as it is: row labels must
 be public, and so must the fact that a row is there. The noise protects the
@@ -90,9 +94,10 @@ Without a ledger, running it again on the same data is another release: the
 epsilons add up.
 
 In CSV a cell that is not a number, or a row of another width than the header, ends the
-run with exit code 4, before anything is paid for from a ledger. Messages tell the
-line and column, never a value. In the other formats the column's type is checked,
-and what is missing, or not of that type in SQLite, counts as --nan says.
+run with exit code 4, before anything is paid for from a ledger; so does a table
+without rows, in any format. Messages tell the line and column, never a value. In the
+other formats the column's type is checked, and what is missing, or not of that type
+in SQLite, counts as --nan says.
 """
 
 
@@ -108,8 +113,13 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
-    add("input", metavar="IN", type=Path, help="table: CSV (UTF-8, with a header line), SQLite, Parquet, Arrow")
-    add("-o", "--output", metavar="OUT", type=Path, required=True, help="table to make")
+    add(
+        "input",
+        metavar="IN",
+        type=input_file,
+        help="table: CSV (UTF-8, with a header line), SQLite, Parquet, Arrow; /dev/stdin from a pipe, CSV to CSV only",
+    )
+    add("-o", "--output", metavar="OUT", type=output_file, required=True, help="table to make")
     add("--column", metavar="NAME", required=True, help="the column that gets the noise")
 
     group = parser.add_argument_group("privacy (exact decimals or fractions: 0.1, 1e-6, 1/3)")
@@ -181,13 +191,17 @@ def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise noise``. All that is public is checked before the first draw."""
     mechanism, parse = _mechanism_and_parser(args)
     _check_ledger_options(args)
+    try:
+        form = format_for(args.output)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     before = False
     if args.ledger is not None:
         document, before = _published(args, mechanism, parse)
-    elif format_named(args.output) in (None, "csv") and format_inside(args.input) == "csv":
+    elif form == format_inside(args.input) == "csv":
         document = _csv_to_csv(args, mechanism, parse)
     else:
-        document = _released(args, mechanism, _source(args, parse))
+        document = _released(args, mechanism, _source(args, parse), form)
     try:
         say(json.dumps(document) if args.json else _summary(mechanism, args.output, document["rows"], before))
     except (OSError, KeyboardInterrupt):  # no failure: who runs it again pays for it again
@@ -214,28 +228,30 @@ def _csv_to_csv(args: argparse.Namespace, mechanism: AdditiveMechanism, parse: P
         ReleaseFiles(args.output, force=args.force, source=table.stat) as files,
     ):
         rows = _release(table, files, mechanism, parse)
+        refuse_no_rows(args.input, rows)
         return files.commit(_description(args, mechanism, rows))
 
 
-def _released(args: argparse.Namespace, mechanism: AdditiveMechanism, source: Source) -> dict[str, Any]:
+def _released(args: argparse.Namespace, mechanism: AdditiveMechanism, source: Source, form: Format) -> dict[str, Any]:
     with ReleaseFiles(args.output, force=args.force, source=source.stat) as files:
-        writer = open_writer(files.unfinished, format_named(args.output) or "csv")
+        writer = open_writer(files.unfinished, form)
         rows = 0
         with closing(writer), ahead(source.noisy(mechanism)) as batches:
             for batch in batches:
                 writer.write(batch)
                 rows += len(batch[args.column])
+        refuse_no_rows(args.input, rows)
         return files.commit(_description(args, mechanism, rows))
 
 
 def _published(args: argparse.Namespace, mechanism: AdditiveMechanism, parse: Parse) -> tuple[dict[str, Any], bool]:
     """Released once for its id, paid for from a ledger, and whether it was before; then it needs its input no more."""
-    budget = opened_budget(args.ledger, args.budget)
+    price = {name: getattr(args, name) for name in ("epsilon", "delta", "rho") if getattr(args, name) is not None}
+    budget = opened_budget(args.ledger, args.budget, amounts=price, neighbors=args.neighbors, unit=args.unit)
     for name in ("neighbors", "unit"):
         said, true = getattr(args, name), getattr(budget, name)
         if said is not None and said != true:
             raise UsageError(f"--{name}: the budget {args.budget!r} has {true!r}")
-    price = {name: getattr(args, name) for name in ("epsilon", "delta", "rho") if getattr(args, name) is not None}
     _check_currency(budget, PrivacyCost(**price))
     reservation = budget.ledger.reservation(args.id)
     source, before = None, reservation is not None and reservation.state == "committed"
@@ -243,6 +259,7 @@ def _published(args: argparse.Namespace, mechanism: AdditiveMechanism, parse: Pa
         source = _source(args, parse)
         source.check()
         check_writable(source.empty(mechanism), args.output)
+        check_folder(args.output)
 
     def make(purse: PrivacyBudget) -> Iterator[Mapping[str, Any]]:
         assert source is not None  # else it is published, and this is not called
@@ -321,19 +338,16 @@ def _name(text: str) -> str:
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:
     """What draws the noise, and what turns the column's cells into its input."""
-    if args.sensitivity is None:
-        raise UsageError(SENSITIVITY_NEEDED)
     for name in ("delta", "rho"):
         if getattr(args, name) is not None and args.mechanism not in _WITH_DELTA:
             raise UsageError(
                 f"--{name}: {args.mechanism} has no {name}; it is for --mechanism gaussian or discrete-gaussian"
             )
-    if (args.epsilon is None) == (args.rho is None):
-        raise UsageError("--epsilon: say the privacy loss, or --rho instead for Gaussian noise")
+    if args.rho is not None and args.epsilon is not None:
+        raise UsageError(f"--epsilon: {_LOSS}")
     if args.rho is not None and args.delta is not None:
         raise UsageError("--delta: it belongs to --epsilon; rho has none")
-    if args.delta is None and args.epsilon is not None and args.mechanism in _WITH_DELTA:
-        raise UsageError(f"--delta: {args.mechanism} needs one, the probability that belongs to epsilon; such as 1e-6")
+    refuse_missing(_missing(args))
     parameters = {"sensitivity": args.sensitivity}
     parameters |= {"epsilon": args.epsilon} if args.rho is None else {"rho": args.rho}
     parse: Parse
@@ -351,6 +365,17 @@ def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, 
         return _MECHANISMS[args.mechanism](**parameters), parse
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+
+
+def _missing(args: argparse.Namespace) -> dict[str, str]:
+    needed = {}
+    if args.sensitivity is None:
+        needed["--sensitivity"] = SENSITIVITY
+    if args.epsilon is None and args.rho is None:
+        needed["--epsilon"] = _LOSS
+    if args.delta is None and args.rho is None and args.mechanism in _WITH_DELTA:
+        needed["--delta"] = f"{args.mechanism} needs one, the probability that belongs to epsilon; such as 1e-6"
+    return needed
 
 
 def _whole_number(text: str, mechanism: str) -> int:

@@ -12,14 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from exactnoise.cli.errors import UsageError
+from exactnoise.cli.errors import ContentError, UsageError
 from exactnoise.cli.progress import Progress
 from exactnoise.cli.table import Parse, Table
 from exactnoise.errors import SchemaError
 from exactnoise.mechanisms import AdditiveMechanism
 from exactnoise.publish import files
 
-__all__ = ["Source", "TextSource", "TypedSource", "ahead", "open_source"]
+__all__ = ["Source", "TextSource", "TypedSource", "ahead", "open_source", "refuse_no_rows"]
 
 _CSV_ROWS = 4096
 _ROWS = 2**18
@@ -35,7 +35,7 @@ class Source(Protocol):
     stat: os.stat_result
 
     def check(self) -> None:
-        """Raise for a cell that `noisy` would raise for."""
+        """Raise for a cell that `noisy` would raise for, and where there is no row."""
 
     def empty(self, mechanism: AdditiveMechanism) -> Batch:
         """All columns, without rows."""
@@ -57,8 +57,8 @@ class TextSource:
 
     def check(self) -> None:
         with self._open() as table:
-            for _ in table.chunks(_CSV_ROWS, self._parse):
-                pass
+            rows = sum(len(rows) for rows, _ in table.chunks(_CSV_ROWS, self._parse))
+        refuse_no_rows(self._path, rows)
 
     def empty(self, mechanism: AdditiveMechanism) -> Batch:
         with self._open() as table:
@@ -67,15 +67,11 @@ class TextSource:
 
     def noisy(self, mechanism: AdditiveMechanism) -> Iterator[Batch]:
         with self._open() as table, Progress(table.name, table.stat.st_size) as progress:
-            empty = True
             for rows, values in table.chunks(_CSV_ROWS, self._parse):
                 columns: dict[str, Any] = dict(zip(table.header, map(list, zip(*rows, strict=True)), strict=True))
                 columns[self._column] = mechanism.release(values, budget=None)
                 yield columns
                 progress.update(table.bytes_read)
-                empty = False
-        if empty:
-            yield self.empty(mechanism)
 
     def _open(self) -> Table:
         return Table(self._path, self._column)
@@ -93,7 +89,8 @@ class TypedSource:
             self._check_type(opened.empty().columns[column], instead)
 
     def check(self) -> None:
-        pass  # values of the column's type, whatever they are, can be released
+        with self._open() as table:  # values of the column's type, whatever they are, can be released
+            refuse_no_rows(self._path, next((chunk.rows for chunk in table.chunks() if chunk.rows), 0))
 
     def empty(self, mechanism: AdditiveMechanism) -> Batch:
         with self._open() as table:
@@ -101,13 +98,9 @@ class TypedSource:
 
     def noisy(self, mechanism: AdditiveMechanism) -> Iterator[Batch]:
         with self._open() as table, Progress(table.name, table.size) as progress:
-            empty = True
             for chunk in table.chunks():
                 yield self._with_noise(chunk, mechanism)
                 progress.update(table.position)
-                empty = False
-            if empty:
-                yield self._with_noise(table.empty(), mechanism)
 
     def _with_noise(self, chunk: files.Chunk, mechanism: AdditiveMechanism) -> Batch:
         exact = self._filled(chunk.columns[self._column])
@@ -152,6 +145,12 @@ def open_source(
     if files.format_inside(path) == "csv":
         return TextSource(path, column, parse)
     return TypedSource(path, column, table, whole=whole, missing=missing, instead=instead)
+
+
+def refuse_no_rows(path: Path, rows: int) -> None:
+    """Refuse a table without rows, whose number is public: nobody meant to pay for it."""
+    if not rows:
+        raise ContentError(f"{path.name} has no rows: nothing was released, nothing was spent")
 
 
 class _EndError(Exception):

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from exactnoise.cli.arguments import output_file
 from exactnoise.cli.console import complain, say
 from exactnoise.cli.errors import UsageError
 from exactnoise.cli.plan import add_job_arguments
@@ -62,8 +63,9 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        type=Path,
-        help="table to make: .csv, .parquet, .arrow or .db; default: the job's [output]",
+        type=output_file,
+        help="table to make: .csv, .parquet, .arrow or .db (CSV under a name that ends in nothing known; .xlsx, .json, "
+        ".gz and the like are refused); default: the job's [output]",
     )
     parser.add_argument(
         "--into",

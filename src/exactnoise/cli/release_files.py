@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from exactnoise.cli.errors import UsageError
 from exactnoise.cli.ledger_file import is_ledger
-from exactnoise.publish.durable import folder_to_disk, give_usual_permissions, sha256_of
+from exactnoise.publish.durable import check_folder, folder_to_disk, give_usual_permissions, sha256_of
 from exactnoise.publish.metadata import metadata_path
 
 __all__ = ["ReleaseFiles", "metadata_path"]
@@ -50,6 +50,7 @@ class ReleaseFiles:
     def __init__(self, path: Path, *, force: bool, source: os.stat_result | None = None) -> None:
         if path.is_dir():
             raise UsageError(f"{path} is a folder: OUT is the name of a file")
+        check_folder(path)
         self._path = path
         self._metadata = metadata_path(path)
         self._force = force

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from exactnoise.cli.cells import CellError
 from exactnoise.cli.errors import ContentError
-from exactnoise.publish.files.table import columns_told
+from exactnoise.publish.files.csv_files import SAVE_AS_CSV, refuse_what_is_no_csv
+from exactnoise.publish.files.table import columns_told, separator_told
 
 __all__ = ["Parse", "Row", "Table"]
 
@@ -26,8 +27,7 @@ Parse = Callable[[Sequence[str]], NDArray[Any]]
 _BOM = "\ufeff"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _LINE_BREAK_BYTES = re.compile(rb"\r\n?|\n")
-_LIKE_DATA = re.compile(r"\s*([+-]?\.?\d|([+-]?inf(inity)?|na|nan)?\s*$)", re.IGNORECASE)
-_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
+_LIKE_DATA = re.compile(r"\W*(\d|(inf(inity)?|na|nan)?\W*$)", re.IGNORECASE)  # also as ($12.50), "7" or -
 _LONGEST_FIELD = 2**24  # characters; Python's own 2**17 is less than a polygon or a document takes
 
 
@@ -60,6 +60,7 @@ class Table:
         self._binary = path.open("rb")
         try:
             self.stat = os.fstat(self._binary.fileno())
+            refuse_what_is_no_csv(path, self._binary.peek())
             text = io.TextIOWrapper(self._binary, encoding="utf-8", newline="")
             first = self._first_line(text)
             self.prefix = _BOM if first.startswith(_BOM) else ""
@@ -145,9 +146,8 @@ class Table:
 
     def _told(self, column: str) -> str:
         """What may help with a column that is not in the header."""
-        separator = next((name for sign, name in _SEPARATORS.items() if sign in self.header[0]), None)
-        if len(self.header) == 1 and separator is not None:
-            return f"; is the table separated by {separator}? Columns are separated by commas"
+        if (told := separator_told(self.header)) is not None:
+            return f"; {told}"
         if any(map(_LIKE_DATA.match, self.header)):  # without a header the column's first number is here, or is missing
             return "; what line 1 has is not told: a cell of it is a number or empty, so that it may be a row"
         return f"; {columns_told(column, self.header)}"
@@ -159,7 +159,7 @@ def _not_utf8(error: UnicodeDecodeError, lines_read: int) -> ContentError:
     A block of the file is decoded when all whole lines before it are read.
     """
     breaks = len(_LINE_BREAK_BYTES.findall(error.object, 0, error.start))
-    return ContentError(f"line {lines_read + breaks + 1} is not UTF-8 text")
+    return ContentError(f"line {lines_read + breaks + 1} is not UTF-8 text; {SAVE_AS_CSV}")
 
 
 def _line_of(rows: Sequence[Row], index: int, first_line: int) -> int:

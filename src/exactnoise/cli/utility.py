@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exactnoise.cli.console import say
-from exactnoise.cli.errors import SENSITIVITY_NEEDED, UsageError
+from exactnoise.cli.errors import SENSITIVITY, UsageError, refuse_missing
 from exactnoise.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _OPTIONS_OF = {
     "bound": (("vector-sum",), "what no vector's norm exceeds"),
     "dimensions": (("vector-sum",), "how many numbers a vector has"),
 }
+_SELECTIONS = ("exponential", "permute-and-flip")
 _FORMATS = (".png", ".svg", ".pdf")
 _MEASURES = ("half-width", "std", "mean-error")
 _MOST_NUMBERS = 10**7  # of made-up data
@@ -142,8 +143,6 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Carry out ``exactnoise utility``."""
-    if args.epsilon is None and args.target_error is None:
-        raise UsageError("--epsilon: say which, such as 0.1,0.5,1,2; or give --target-error")
     for option, path in (("--plot", args.plot), ("--band", args.band)):
         if path is not None and path.suffix.lower() not in _FORMATS:
             raise UsageError(f"{option}: the file's name must end in {', '.join(_FORMATS)}")
@@ -175,21 +174,18 @@ def _mechanism(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     for option in ("rows", "neighbors", "rows_per_person", *(_OPTIONS_OF.keys() - {"bounds"})):
         if getattr(args, option) is not None:
             raise UsageError(f"--{option.replace('_', '-')}: it is for --statistic")
-    if args.sensitivity is None:
-        raise UsageError(SENSITIVITY_NEEDED)
+    refuse_missing(_missing(args))
     given: dict[str, Any] = {"sensitivity": args.sensitivity}
     if args.delta is not None:
         if "gaussian" not in args.mechanism:
             raise UsageError(f"--delta: {args.mechanism} has no delta; it is for gaussian and discrete-gaussian")
         given["delta"] = args.delta
-    elif "gaussian" in args.mechanism:
-        raise UsageError(f"--delta: {args.mechanism} needs one, such as 1e-6")
     if args.bounds is not None:
         if args.mechanism != "snapping":
             raise UsageError("--bounds: it is for snapping and for --statistic")
         given["bounds"] = tuple(_items(args.bounds))
     if args.monotonic:
-        if args.mechanism not in ("exponential", "permute-and-flip"):
+        if args.mechanism not in _SELECTIONS:
             raise UsageError("--monotonic: it is for exponential and permute-and-flip")
         given["monotonic"] = True
     if args.exact is not None:
@@ -199,8 +195,6 @@ def _mechanism(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             given["exact"] = [int(number) if whole else float(number) for number in numbers]
         except OverflowError:
             raise UsageError("--exact: a number is too large for a double") from None
-    elif args.mechanism in ("exponential", "permute-and-flip"):
-        raise UsageError("--exact: say the candidates' scores, public or made up")
     return args.mechanism, given
 
 
@@ -210,13 +204,10 @@ def _statistic(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             raise UsageError(f"--{option}: it is for --mechanism; a statistic's follows from its bounds and rows")
     if args.monotonic:
         raise UsageError("--monotonic: it is for --mechanism exponential and permute-and-flip")
-    for option in ("rows", "neighbors"):
-        if getattr(args, option) is None:
-            raise UsageError(f"--{option}: --statistic needs it")
     for option, (statistics, meaning) in _OPTIONS_OF.items():
-        if (getattr(args, option) is None) == (args.statistic in statistics):
-            verb = "needs it" if args.statistic in statistics else "has none"
-            raise UsageError(f"--{option}: {meaning}; --statistic {args.statistic} {verb}")
+        if getattr(args, option) is not None and args.statistic not in statistics:
+            raise UsageError(f"--{option}: {meaning}; --statistic {args.statistic} has none")
+    refuse_missing(_missing(args))
     rows = _whole(args.rows, "--rows")
     dimensions = 1 if args.dimensions is None else _whole(args.dimensions, "--dimensions")
     if rows * dimensions > _MOST_NUMBERS:
@@ -241,6 +232,27 @@ def _statistic(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if len(bounds) != 2:
         raise UsageError("--bounds: two numbers, such as 0,60")
     return args.statistic, {**given, "bounds": tuple(bounds), "data": _spread_evenly(bounds, rows)}
+
+
+def _missing(args: argparse.Namespace) -> dict[str, str]:
+    needed = {}
+    if args.statistic:
+        needed = {f"--{name}": "--statistic needs it" for name in ("rows", "neighbors") if getattr(args, name) is None}
+        for option, (statistics, meaning) in _OPTIONS_OF.items():
+            if args.statistic in statistics and getattr(args, option) is None:
+                needed[f"--{option}"] = f"{meaning}; --statistic {args.statistic} needs it"
+    else:
+        if args.sensitivity is None:
+            needed["--sensitivity"] = SENSITIVITY
+        if args.delta is None and "gaussian" in args.mechanism:
+            needed["--delta"] = f"{args.mechanism} needs one, such as 1e-6"
+        if args.bounds is None and args.mechanism == "snapping":
+            needed["--bounds"] = "snapping needs bounds, which values are clipped to, such as -5,5"
+        if args.exact is None and args.mechanism in _SELECTIONS:
+            needed["--exact"] = "say the candidates' scores, public or made up"
+    if args.epsilon is None and args.target_error is None:
+        needed["--epsilon"] = "say which, such as 0.1,0.5,1,2; or give --target-error"
+    return needed
 
 
 def _spread_evenly(ends: list[str], rows: int) -> Any:

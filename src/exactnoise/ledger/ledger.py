@@ -19,6 +19,7 @@ from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Entry, Line, Rows, checked_text, open_or_create, transaction
+from exactnoise.ledger.words import ANOTHER_ID
 
 __all__ = ["Ledger"]
 
@@ -119,8 +120,8 @@ class Ledger:
                 write("budget", name, None, None, {"terms": terms})
             elif terms not in (account.created, account.terms):
                 raise ValueError(
-                    f"the ledger has a budget {name!r} with other terms: {account.filter()!r}; its cap is raised with "
-                    "raise_cap, and nothing else about it can be changed"
+                    f"the ledger has a budget {name!r} with other terms: {_in_words(account.filter())}; its cap is "
+                    "raised by exactnoise ledger raise-cap (in Python raise_cap), and nothing else about it is changed"
                 )
         return LedgerBudget(self, name)
 
@@ -402,6 +403,10 @@ class Ledger:
         return [pending[name] for name in dict.fromkeys(named)]
 
 
+def _in_words(terms: PrivacyBudget) -> str:
+    return f"{in_words(terms.guarantee)} for each {terms.unit} under {terms.neighbors}, by the rule {terms.method}"
+
+
 def _above(new: PrivacyCost, old: PrivacyCost) -> bool:
     amounts = [(getattr(new, name), getattr(old, name)) for name in ("epsilon", "delta", "rho")]
     known = [(a, b) for a, b in amounts if a is not None or b is not None]
@@ -416,7 +421,7 @@ def _another_query(before: Reservation) -> str:
     }
     return (
         f"the id {before.id!r} {words[before.state]} for another query (another budget, price, data version or "
-        "description): take another id"
+        f"description): {ANOTHER_ID}"
     )
 
 
@@ -425,12 +430,12 @@ def _refuse_if_taken(before: Reservation) -> None:
         why = before.outcome["reason"]
         raise IdConflict(
             f"the id {before.id!r} was closed by hand without having been published{f' ({why})' if why else ''}: it "
-            "stays charged; take another id"
+            f"stays charged; {ANOTHER_ID}"
         )
     if before.state == "charged":
         raise IdConflict(
             f"the id {before.id!r} is charged without having been published ({before.outcome.get('reason')}): what was "
-            "drawn may have been seen, so that drawing again is another release; take another id"
+            f"drawn may have been seen, so that drawing again is another release; {ANOTHER_ID}"
         )
     alive = False if before.holder is None else before.holder.alive()
     if alive:

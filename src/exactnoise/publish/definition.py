@@ -42,7 +42,7 @@ from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.errors import JobError
 from exactnoise.ledger.store import checked_text
-from exactnoise.publish.files import ENDINGS, Format, Kind
+from exactnoise.publish.files import ENDINGS, Format, Kind, format_for
 from exactnoise.publish.files.cells import cells_of
 from exactnoise.publish.statistics import StatisticSpec, kind_of
 from exactnoise.publish.toml import Document, Section, shown
@@ -220,6 +220,11 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
     form: Any = output.get("format")
     if form is not None and form not in ENDINGS.values():
         raise output.error("format", f"must be one of {', '.join(sorted(set(ENDINGS.values())))}; got {shown(form)}")
+    if place is not None:
+        try:
+            format_for(Path(place), form)
+        except ValueError as error:
+            raise output.error("path", str(error)) from None
     _check_output_columns(statistics, by)
     return cls(
         path=path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
@@ -10,11 +11,17 @@ from pathlib import Path
 
 from exactnoise.ledger.disk import folder_to_disk
 
-__all__ = ["folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
+__all__ = ["check_folder", "folder_to_disk", "give_usual_permissions", "make_private", "sha256_of", "to_disk"]
 
 _CHUNK = 2**20
 
 _asking = threading.Lock()
+
+
+def check_folder(path: Path) -> None:
+    """Find out that there is a folder to put a file in, before anything is paid for."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder; nothing was spent", str(path.parent))
 
 
 def make_private(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,11 @@ from typing import Any
 from exactnoise.accounting import PrivacyBudget
 from exactnoise.errors import BudgetExceeded, ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
+from exactnoise.ledger.words import no_ledger
 from exactnoise.publish.definition import Definition
+from exactnoise.publish.durable import check_folder
 from exactnoise.publish.exact import Released, Totals, rehearsed
-from exactnoise.publish.files import Table, check_writable, open_table
+from exactnoise.publish.files import Table, check_writable, format_for, open_table
 from exactnoise.publish.plan import Expectation, Plan, PlanRow
 from exactnoise.publish.publish import publish
 from exactnoise.publish.snapshot import Snapshot
@@ -100,13 +101,16 @@ class Job(Definition):
         target = Path(path) if path is not None else self.output
         if target is None:
             raise self.section.error(None, "there is no output: say -o OUT (in Python the path), or [output] path")
+        try:
+            form = format_for(target, self.format)
+        except ValueError as error:
+            raise self.section.error(None, str(error)) from None
         budget = self._budget()
         if not self._is_published(budget):  # its input may be gone by now
             with self._open() as table:
                 rehearsal = rehearsed(self, table, budget.neighbors, budget.unit)
-            check_writable(_Table(self, rehearsal).columns(), target, self.format)
-            if not target.parent.is_dir():
-                raise FileNotFoundError(errno.ENOENT, "there is no such folder; nothing was spent", str(target.parent))
+            check_writable(_Table(self, rehearsal).columns(), target, form)
+            check_folder(target)
 
         def make(purse: PrivacyBudget) -> _Table:
             totals = Totals(self)
@@ -122,7 +126,7 @@ class Job(Definition):
             data_version=self.data_version,
             budget=budget,
             query=self.query(),
-            format=self.format,
+            format=form,
             **self.price,
         )
 
@@ -142,10 +146,7 @@ class Job(Definition):
     def _budget(self) -> LedgerBudget:
         privacy = self.section.section("privacy")
         if not self.ledger.exists():
-            raise privacy.error(
-                "ledger",
-                f"there is no {self.ledger}; exactnoise ledger create {self.ledger} --budget {self.budget} makes it",
-            )
+            raise privacy.error("ledger", self._no_ledger())
         ledger = Ledger(self.ledger)
         try:
             budget = ledger.budget(self.budget)
@@ -170,10 +171,13 @@ class Job(Definition):
         if self.neighbors not in ("add-remove", "replace-one") or self.unit is None:
             raise privacy.error(
                 None,
-                f"the ledger {self.ledger} does not exist yet: create it, or say neighbors = 'add-remove' or "
-                "'replace-one' and unit = 'person', 'row' or another name here, to plan without it",
+                f"{self._no_ledger()}; to plan without it, say neighbors = 'add-remove' or 'replace-one' and "
+                "unit = 'person', 'row' or another name here",
             )
         return self.neighbors, self.unit
+
+    def _no_ledger(self) -> str:
+        return no_ledger(self.ledger, self.budget, amounts=self.price, neighbors=self.neighbors, unit=self.unit)
 
 
 class _Table:

@@ -18,8 +18,9 @@ from exactnoise.accounting.cost import in_words
 from exactnoise.errors import ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
+from exactnoise.ledger.words import ANOTHER_ID
 from exactnoise.publish.durable import sha256_of
-from exactnoise.publish.files import Format, Writer, format_named, open_writer
+from exactnoise.publish.files import Format, Writer, format_for, open_writer
 from exactnoise.publish.metadata import FORMAT, amounts, metadata_path, statistics_of, versions
 from exactnoise.publish.snapshot import Snapshot
 from exactnoise.publish.staging import Digests, Staging, remove_leftovers
@@ -68,7 +69,7 @@ def publish(
         A public description of what is published. Together with the price, the data version and the budget it is what
         an id stands for: the same id with another query is refused.
     format : {"csv", "parquet", "arrow", "sqlite"}, optional
-        By default what the name's ending says, else CSV.
+        By default what the name's ending says, else CSV; a name that ends in another format, such as .xlsx, is refused.
 
     Returns
     -------
@@ -130,6 +131,7 @@ def publish(
     if not isinstance(budget, LedgerBudget):
         raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")
     target = Path(os.path.abspath(path))  # noqa: PTH100 - the name that was given, not what a link points to
+    form = format_for(target, format)
     limits = budget._filter()
     terms: dict[str, Any] = {"neighbors": limits.neighbors, "unit": limits.unit}
     cost = PrivacyCost(epsilon=epsilon, delta=0 if delta is None else delta, rho=rho)
@@ -145,7 +147,7 @@ def publish(
             return _finish(staging, reservation)
         attempt = _Attempt(budget, reservation, staging, purse)
         said = {"id": id, **public}, {**amounts(cost), "composition": limits.method, **terms}
-        return attempt.publish(make, format or format_named(target) or "csv", *said)
+        return attempt.publish(make, form, *said)
     finally:
         if reservation.holder is not None and not (attempt and attempt.untold):
             reservation.holder.done()
@@ -178,7 +180,8 @@ def _finish(staging: Staging, committed: Reservation) -> Snapshot:
         staging.put_in_place(digests)
     elif sha256_of(target) != digests.table:  # it may have been moved, and its folder with it
         raise IdConflict(
-            f"the id {committed.id!r} was published as {outcome['path']}: it is not made again for {target}"
+            f"the id {committed.id!r} was published as {outcome['path']}: it is not made again for {target}; "
+            f"{ANOTHER_ID}"
         )
     elif sha256_of(metadata_path(target)) != digests.metadata:
         raise SnapshotDamaged(f"{metadata_path(target)} is not what was committed with the table that was moved here")

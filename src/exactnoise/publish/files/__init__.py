@@ -6,6 +6,7 @@ What is read is recognised by its first bytes, what is written by the ending of 
 from __future__ import annotations
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "Table",
     "Writer",
     "check_writable",
+    "format_for",
     "format_inside",
     "format_named",
     "joined",
@@ -48,6 +50,12 @@ ENDINGS: Mapping[str, Format] = {
 }
 """Ending of a file's name -> format."""
 
+# A table under such a name would be opened as what it is not, and a release has its name for good.
+_OTHER_FORMATS = re.compile(
+    r"\.(xls[xmb]?|ods|(geo)?jsonl?|ndjson|tsv|tab|xml|html?|pdf|gz|bz2|xz|zip|zst|7z|tar|tgz|orc|avro|h5|hdf5|np[yz]|pkl|"
+    r"pickle|rds|rdata|dta|sav|sas7bdat|duckdb|mdb|accdb)",
+    re.IGNORECASE,
+)
 _FIRST_BYTES: Mapping[bytes, Format] = {b"SQLite format 3\0": "sqlite", b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -64,6 +72,21 @@ class Writer(Protocol):
 def format_named(path: Path) -> Format | None:
     """The format that the ending of a name stands for; None for an unknown one."""
     return ENDINGS.get(path.suffix.lower())
+
+
+def format_for(path: Path, form: Format | None = None) -> Format:
+    """The format to write: the one asked for, else what the name ends in, else CSV.
+
+    Raises
+    ------
+    ValueError
+        No format is asked for, and the name ends in one that is not written.
+    """
+    if form is None and _OTHER_FORMATS.fullmatch(path.suffix):
+        raise ValueError(
+            f"{path.name}: {path.suffix} is a format that is not written; take .csv, .parquet, .arrow or .db"
+        )
+    return form or format_named(path) or "csv"
 
 
 def format_inside(path: Path) -> Format:
@@ -136,7 +159,7 @@ def open_writer(path: Path, form: Format | None = None, *, table: str = "release
     path : Path
         An existing file is replaced.
     form : {"csv", "sqlite", "parquet", "arrow"}, optional
-        By default what the name's ending says, else CSV.
+        By default as `format_for` says.
     table : str
         The table's name in an SQLite file.
 
@@ -144,7 +167,7 @@ def open_writer(path: Path, form: Format | None = None, *, table: str = "release
     -------
     Writer
     """
-    form = form or format_named(path) or "csv"
+    form = format_for(path, form)
     if form == "csv":
         return CsvWriter(path)
     if form == "sqlite":
@@ -166,7 +189,7 @@ def check_writable(columns: Mapping[str, Any], path: Path, form: Format | None =
     MissingExtra
         The format needs the extra `files`.
     """
-    form = form or format_named(path) or "csv"
+    form = format_for(path, form)
     with tempfile.TemporaryDirectory() as folder:
         try:
             with contextlib.closing(open_writer(Path(folder, f"columns.{form}"), form)) as writer:

@@ -11,6 +11,7 @@ import csv
 import io
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,10 +22,20 @@ from exactnoise.errors import SchemaError
 from exactnoise.publish.files.cells import as_text, cells_of
 from exactnoise.publish.files.table import Chunk, Kind, Table, found
 
-__all__ = ["CsvTable", "CsvWriter", "csv_text", "read_csv"]
+__all__ = ["SAVE_AS_CSV", "CsvTable", "CsvWriter", "csv_text", "read_csv", "refuse_what_is_no_csv"]
 
 _ROWS = 2**14  # few enough to stay in the cache
 _LONGEST_FIELD = 2**24
+#: How files begin that are taken for CSV by mistake. None of it can be the beginning of a header.
+_NO_CSV = (
+    (re.compile(rb"PK\x03\x04"), "a zip archive, as an Excel file is"),
+    (re.compile(rb"\xd0\xcf\x11\xe0"), "an Excel file"),
+    (re.compile(rb"\x1f\x8b|BZh\d|\xfd7zXZ|\x28\xb5\x2f\xfd"), "compressed"),
+    (re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*[\"}]|\[\s*[\[{\"\]])"), "JSON"),
+    (re.compile(rb"\xff\xfe|\xfe\xff|[^\n]*\0"), "UTF-16 or no text at all, not UTF-8"),
+)
+
+SAVE_AS_CSV = "save the file as CSV in UTF-8"
 
 
 class CsvTable(Table):
@@ -39,6 +50,7 @@ class CsvTable(Table):
         self._binary = path.open("rb")
         try:
             super().__init__(path, os.fstat(self._binary.fileno()).st_size)
+            refuse_what_is_no_csv(path, self._binary.peek())
             text = io.TextIOWrapper(self._binary, encoding="utf-8-sig", errors="replace", newline="")
             self._text = text  # closes the file when it is collected, so it must live as long
             self._reader = csv.reader(text)
@@ -71,7 +83,7 @@ class CsvTable(Table):
         except csv.Error:
             header = []
         if {"\0", "\ufffd"} & set("".join(header)):  # UTF-16 has the one or the other, Latin-1 the other
-            raise SchemaError(f"{self.name}: the first line is not UTF-8 text; save the file as CSV in UTF-8")
+            raise SchemaError(f"{self.name}: the first line is not UTF-8 text; {SAVE_AS_CSV}")
         if not any(map(str.strip, header)):
             raise SchemaError(f"{self.name}: the first line is empty: it should be the header")
         return header
@@ -87,6 +99,18 @@ class CsvTable(Table):
 
     def _chunk(self, rows: Sequence[Sequence[str]]) -> Chunk:
         return Chunk(len(rows), {name: cells(_column(rows, i)) for name, (i, cells) in self._cells.items()})
+
+
+def refuse_what_is_no_csv(path: Path, beginning: bytes) -> None:
+    """Name the format of a file that is another, before any of it is taken for a header.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for first, what in _NO_CSV:
+        if first.match(beginning):
+            raise SchemaError(f"{path.name} is {what}; {SAVE_AS_CSV}")
 
 
 def _column(rows: Sequence[Sequence[str]], index: int) -> list[str]:

@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple, Self
 
 from exactnoise.errors import SchemaError
 
-__all__ = ["Chunk", "Kind", "Table", "columns_told", "found"]
+__all__ = ["Chunk", "Kind", "Table", "columns_told", "found", "separator_told"]
 
 _MOST_SHOWN = 8  # names of columns in a message
 _LONGEST_SHOWN = 40  # characters of each
 _LIKENESS = 0.7  # of what may have been meant
+_SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 #: What a column is read for. A file of typed columns has types of its own; in text this says how cells are understood.
 #: "exact" is a whole number that must not pass through a double; "person" is text, of which an empty one is missing.
@@ -80,20 +81,42 @@ class Table(ABC):
 
 
 def found(name: str, column: str, names: list[str], where: str, *, public: bool = True) -> int:
-    """The place of a column, which must be there once; names that are not known to be public are not quoted."""
+    """The place of a column, which must be there once.
+
+    Names that are not known to be public are not quoted: the first line of a CSV file may be a row.
+    """
     times = names.count(column)
     if times != 1:
         problem = f"is not in {where}" if times == 0 else f"is in {where} {times} times"
-        told = f"; {columns_told(column, names)}" if public and times == 0 else ""
+        told = "" if times else f"; {columns_told(column, names) if public else _columns_unquoted(column, names)}"
         raise SchemaError(f"{name}: column {column!r} {problem} (case matters){told}")
     return names.index(column)
 
 
 def columns_told(column: str, names: Sequence[str]) -> str:
     """What there is instead of a column, for who asked for it."""
-    folded = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(column.casefold(), folded, 1, _LIKENESS)
+    near = _nearest(column, names)
     shown = [repr(name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "...") for name in names]
     more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
     listed = f"there are {', '.join(shown[:_MOST_SHOWN])}{more}"
-    return f"did you mean {folded[near[0]]!r}? {listed}" if near else listed
+    return listed if near is None else f"did you mean {near!r}? {listed}"
+
+
+def separator_told(header: Sequence[str]) -> str | None:
+    """What a header in one piece says of the separator, if it does."""
+    separator = next((name for sign, name in _SEPARATORS.items() if sign in header[0]), None)
+    if len(header) > 1 or separator is None:
+        return None
+    return f"is the table separated by {separator}? Columns are separated by commas"
+
+
+def _columns_unquoted(column: str, names: Sequence[str]) -> str:
+    """What can be told to the same end without a word of them."""
+    some = "none" if _nearest(column, names) is None else "one"
+    return separator_told(names) or f"{some} of its {len(names)} columns is called nearly that"
+
+
+def _nearest(column: str, names: Sequence[str]) -> str | None:
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(column.casefold(), folded, 1, _LIKENESS)
+    return folded[near[0]] if near else None

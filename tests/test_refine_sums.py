@@ -12,7 +12,7 @@ import pytest
 from mpmath import mp, mpf
 from support import fraction
 
-from exactnoise._refine import discrete_gaussian_epsilon, discrete_gaussian_sigma, discrete_gaussian_tail
+from exactnoise._refine import calibration, discrete_gaussian_epsilon, discrete_gaussian_sigma, discrete_gaussian_tail
 from exactnoise._refine.directed import Directed
 from exactnoise._refine.discrete_gaussian import Sums
 
@@ -144,3 +144,14 @@ def test_no_scale_is_large_enough() -> None:
     with pytest.raises(OverflowError):
         discrete_gaussian_sigma(Fraction(1, 10**10), Fraction(1, 10**300))
     assert time.process_time() - start < 4
+
+
+def test_below_a_minimum_is_another_one() -> None:
+    """Half of the minima are rounded up, so that they lie above themselves: the search stayed there for ever."""
+    for epsilon in (Fraction(i, 7) for i in range(1, 400)):
+        minima = [calibration._minimum(step, epsilon) for step in range(4)]
+        assert [calibration._minimum_below(sigma, epsilon) for sigma in minima] == [0.0, *minima[:-1]]
+    epsilon, delta = Fraction("54.7"), Fraction(1, 10**100)
+    sigma = calibration.discrete_gaussian_sigma(epsilon, delta)
+    assert sigma == calibration._minimum(7, epsilon)
+    assert calibration.discrete_gaussian_delta(epsilon, Fraction(sigma), Directed(1024))[1] <= delta

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jobs
 import numpy as np
 import pytest
 from fuzzing import FIXED
@@ -390,7 +391,7 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
         ["create", "new.db", "--budget=b", "--epsilon=1", "--neighbors=add-remove", "--unit=row"],
         ["--epsilon", "--delta", "--neighbors", "--unit", "--budget", "--method", "--json"],
     ),
-    "plan": (["job.toml"], ["--id", "--date", "--expect", "--json"]),
+    "plan": (["job.toml", "--date=2024-03-01"], ["--id", "--date", "--expect", "--json"]),
     "verify": (["out.csv"], ["--ledger", "--json"]),
 }  # fmt: skip
 
@@ -415,7 +416,16 @@ def check_command(command: str, examples: int, capsys: pytest.CaptureFixture[str
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in.csv").write_text("name,visits\na,3\nb,\n")
-    Path("job.toml").write_text('id = "x"\n[privacy]\nepsilon = 1\n')
+    jobs.write_job(tmp_path)
+    jobs.ledger(tmp_path)
+    assert main(["noise", *COMMANDS["noise"][0]]) == ExitCode.DONE
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_usual_options_are_taken(command: str) -> None:
+    """Else whatever is added to them would be refused for the same reason."""
+    assert main([command, *COMMANDS[command][0]]) == ExitCode.DONE
 
 
 @pytest.mark.usefixtures("folder")

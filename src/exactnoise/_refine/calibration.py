@@ -127,6 +127,8 @@ def discrete_gaussian_epsilon(sigma: float, delta: Fraction) -> Fraction:
 def _minimum_below(sigma: float, epsilon: Fraction) -> float:
     """The next smaller sigma at which delta has a local minimum, or 0."""
     step = _step_below(sigma, epsilon)
+    if step >= 0 and _minimum(step, epsilon) >= sigma:  # sigma is that minimum, whose root was rounded up
+        step -= 1
     return _minimum(step, epsilon) if step >= 0 else 0.0
 
 

@@ -91,6 +91,9 @@ def test_decimals_are_kept_as_typed(document):
         ("a = [1,\n", "not valid TOML"),
         ("a = 1\n[b\n", "line 2"),
         (b"a = '\xff'\n", "UTF-8"),
+        (f"a = {'9' * 5000}\n", "a number in it is too long"),
+        (f"a = [1e{'9' * 30}]\n", "a number in it is too long"),
+        ("[" * 100_000, "brackets"),
     ],
 )
 def test_invalid_files(document, text, words):

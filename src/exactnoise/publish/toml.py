@@ -52,6 +52,8 @@ class Document:
             data = tomllib.loads(self._text, parse_float=Decimal)
         except tomllib.TOMLDecodeError as error:  # it names line and column
             raise JobError(f"{path}: not valid TOML: {error}") from None
+        except (ValueError, ArithmeticError):  # of int and Decimal: thousands of digits, or an exponent as long
+            raise JobError(f"{path}: a number in it is too long") from None
         except RecursionError:
             raise JobError(f"{path}: not valid TOML: brackets in brackets without end") from None
         self.root = Section(self, (), data)

@@ -394,7 +394,7 @@ REFUSED = {*SOUND, "noise", "price", "share", "rows"}
 
 def accepted_at_least(function: Callable[..., Any]) -> float:
     """Half, but where most of the combinations within the ranges of each parameter are none that can be."""
-    return {"DiscreteGaussian": 0.3}.get(class_of(function), 0.5)
+    return {"DiscreteGaussian": 0.3, "Count": 0.3}.get(class_of(function), 0.5)
 
 
 @pytest.mark.parametrize("function", CONSTRUCTORS, ids=name_of)

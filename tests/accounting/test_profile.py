@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactnoise import DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.accounting import (
     PrivacyCost,
     gaussian_delta,
@@ -190,3 +190,17 @@ def test_the_sums_of_a_mixed_plan():
     stated = PrivacyCost(epsilon=1, delta="1e-6") + PrivacyCost(epsilon="0.5", delta="1e-7")
     assert stated.epsilon_at("1.1e-6") == Fraction(3, 2)
     assert stated.delta_at("1.5") == Fraction(11, 10**7)
+
+
+@pytest.mark.parametrize("mechanism", [DiscreteGaussian, Gaussian])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_calibrated_noise_keeps_to_its_epsilon_and_delta(mechanism, sensitivity):
+    """The Renyi curve of discrete Gaussian noise alone proves nothing as small: 0.027 in place of 0.01."""
+    delta = Fraction(1, 100)
+    cost = mechanism(sensitivity=sensitivity, epsilon=1, delta=delta).cost
+    assert cost.delta_at(1) <= delta
+    assert cost.epsilon_at(delta) <= 1
+    assert (3 * cost).delta_at(3) <= 3 * delta
+    with_another = cost + PrivacyCost(epsilon=1)
+    assert with_another.delta_at(2) <= delta
+    assert with_another.epsilon_at(delta) <= 2

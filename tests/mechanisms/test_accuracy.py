@@ -233,3 +233,11 @@ def test_alpha_is_optional():
         mechanism = from_accuracy(kind, half_width=10, sensitivity=1)
         assert mechanism == from_accuracy(kind, half_width=10, sensitivity=1, alpha=0.05)
         assert mechanism.half_width() == mechanism.half_width(0.05)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])
+@pytest.mark.parametrize("sensitivity", [1, 3, 248])
+def test_the_least_epsilon_is_a_double_where_delta_alone_pays(kind, sensitivity):
+    m = kind.from_accuracy(half_width=10**10, sensitivity=sensitivity, delta="0.5")
+    assert m.epsilon == Fraction("2.226e-308")
+    assert m.half_width() <= 10**10

@@ -208,7 +208,9 @@ class PrivacyCost:
         >>> plan.epsilon, round(float(plan.epsilon_at(1e-6)), 4)
         (Fraction(3, 1), 2.2978)
         """
-        return profile.least_epsilon(self.losses, exact(delta, "delta", positive=False, below=1, price=True))
+        return profile.least_epsilon(
+            self.losses, self._sums, exact(delta, "delta", positive=False, below=1, price=True)
+        )
 
     def delta_at(self, epsilon: Number) -> Fraction:
         """Return the least delta that is proved for an epsilon, for a plan of fixed parameters.
@@ -227,7 +229,12 @@ class PrivacyCost:
         -----
         As `epsilon_at`.
         """
-        return profile.least_delta(self.losses, exact(epsilon, "epsilon", positive=False, price=True))
+        return profile.least_delta(self.losses, self._sums, exact(epsilon, "epsilon", positive=False, price=True))
+
+    @property
+    def _sums(self) -> tuple[Fraction, Fraction] | None:
+        """The basic sums of epsilon and delta; None where a part has no epsilon."""
+        return None if self.epsilon is None else (self.epsilon, self.delta)
 
     def __add__(self, other: PrivacyCost) -> PrivacyCost:
         if not isinstance(other, PrivacyCost):

@@ -18,6 +18,8 @@ from exactnoise.accounting.rdp import Curve, Order, rdp_delta, rdp_epsilon
 __all__ = ["Losses", "gaussian_rho_of", "joined", "least_delta", "least_epsilon", "rdp"]
 
 Losses = tuple[tuple[PrivacyLoss, int], ...]
+#: The basic sums of epsilon and delta. Calibrated noise has an epsilon and delta that its loss alone does not tell.
+Sums = tuple[Fraction, Fraction]
 
 
 def joined(a: Losses, b: Losses) -> Losses:
@@ -45,13 +47,12 @@ def gaussian_rho_of(losses: Losses) -> Fraction | None:
     return shortened(sum(rhos, Fraction(0))) if rhos and len(rhos) == len(losses) else None
 
 
-def least_epsilon(losses: Losses, delta: Fraction) -> Fraction:
+def least_epsilon(losses: Losses, sums: Sums | None, delta: Fraction) -> Fraction:
     """See `PrivacyCost.epsilon_at`."""
 
     def bounds() -> Iterator[Fraction]:
-        stated = _stated(losses)
-        if stated is not None and stated[1] <= delta:
-            yield stated[0]
+        if sums is not None and sums[1] <= delta:
+            yield sums[0]
         if not delta:
             return
         rho = gaussian_rho_of(losses)
@@ -72,13 +73,12 @@ def least_epsilon(losses: Losses, delta: Fraction) -> Fraction:
     return _least(bounds(), "delta", delta)
 
 
-def least_delta(losses: Losses, epsilon: Fraction) -> Fraction:
+def least_delta(losses: Losses, sums: Sums | None, epsilon: Fraction) -> Fraction:
     """See `PrivacyCost.delta_at`."""
 
     def bounds() -> Iterator[Fraction]:
-        stated = _stated(losses)
-        if stated is not None and stated[0] <= epsilon:
-            yield min(stated[1], Fraction(1))
+        if sums is not None and sums[0] <= epsilon:
+            yield sums[1]
         rho = gaussian_rho_of(losses)
         if rho is not None:
             yield gaussian_delta(rho, epsilon)
@@ -105,17 +105,6 @@ def _least(bounds: Iterable[Fraction], name: str, amount: Fraction) -> Fraction:
             "a part of it has only an (epsilon, delta), or no pure epsilon"
         )
     return least
-
-
-def _stated(losses: Losses) -> tuple[Fraction, Fraction] | None:
-    """The basic sums of epsilon and delta; None where a loss has no epsilon by itself."""
-    epsilon = delta = Fraction(0)
-    for loss, count in losses:
-        if loss.epsilon is None:
-            return None
-        epsilon += count * loss.epsilon
-        delta += count * loss.delta if isinstance(loss, StatedLoss) else 0
-    return epsilon, delta
 
 
 def _same_laplace(losses: Losses) -> tuple[Fraction, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -126,7 +127,8 @@ class DiscreteGaussian(AdditiveMechanism):
         square = _whole_square(sensitivity)
         if square == 1:
             return discrete_gaussian_epsilon(largest, delta)
-        return zcdp_epsilon(shortened(square / (2 * Fraction(largest) ** 2)), delta)
+        epsilon = zcdp_epsilon(shortened(square / (2 * Fraction(largest) ** 2)), delta)
+        return max(epsilon, Fraction(sys.float_info.min))  # any is enough where delta alone pays: the least as above
 
     @cached_property
     def _cost(self) -> PrivacyCost:

@@ -259,6 +259,13 @@ def test_text_of_thousands_of_digits():
     assert text(Fraction(10) ** 9999) == "1e9999"
 
 
+@pytest.mark.parametrize("exponent", [400, 401, 415, 800])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_text_at_the_ends_of_what_is_read(exponent, sign):
+    value = Fraction("1.248") * Fraction(10) ** (sign * exponent)
+    assert exact(text(value), "epsilon") == value
+
+
 @given(st.fractions(min_value=0, max_value=10**9))
 def test_approximate_text_does_not_exceed(value):
     shown = approximately(value)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from exactnoise import DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace
 from exactnoise.accounting import (
     PrivacyCost,
     gaussian_delta,
@@ -123,6 +123,14 @@ def test_one_kind_has_its_exact_profile():
     zcdp = PrivacyCost(rho="0.02")
     assert zcdp.epsilon_at(1e-6) == zcdp_epsilon("0.02", 1e-6)
     assert zcdp.delta_at(1) == zcdp_delta("0.02", 1)
+
+
+def test_the_rho_of_a_selection_is_computed_once():
+    """A minute went by with its logarithms of hundreds of digits, which each order of the curve took anew."""
+    cost = Exponential(sensitivity=1, epsilon="1.087e-241").cost
+    started = time.process_time()
+    assert cost.epsilon_at("1.089e-240") == 0
+    assert time.process_time() - started < 15
 
 
 def test_many_laplace_releases_take_the_better_theorem():

@@ -118,13 +118,20 @@ def test_what_is_missing_is_told_where_all_options_are_known(run):
     [
         (["noise", "-", "-o", "out.csv"], "argument IN: - does not stand for standard input: say /dev/stdin (./- is"),
         (["publish", "job.toml", "-o", "-"], "argument -o/--output: - does not stand for standard output: a table"),
-        (["ledger", "export", "x.db", "-o", "-"], "argument -o/--output: - does not stand for standard output"),
+        (["ledger", "export", "x.db", "-o", "-"], "argument -o/--output: for standard output leave it out"),
     ],
 )
 def test_a_dash_is_no_file(run, folder, arguments, told):
     outcome = run(*arguments, *(["--column=visits"] if arguments[0] == "noise" else []))
     assert (outcome.code, outcome.out, outcome.files) == (2, "", [])
     assert outcome.err.startswith(f"exactnoise: {told}")
+
+
+def test_a_value_with_blanks_is_no_option(folder):
+    Path("in.csv").write_text("site,visits\na,5\n")
+    options = ["--column=visits", "--sensitivity=1", "--epsilon=1", "-o", "out.csv", "--label", "--about 5 percent"]
+    assert shell("noise", "in.csv", *options).returncode == 0
+    assert '"--about 5 percent"' in Path("out.csv.release.json").read_text()
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "./-"])

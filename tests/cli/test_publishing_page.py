@@ -54,7 +54,7 @@ def test_what_the_limits_keep(folder) -> None:
     (job,) = blocks(PAGE, "toml")
     limits = tomllib.loads(job)["limits"]
     kept = share_kept("visits-2026-11-01.csv", limits["rows_per_person"], limits["groups_per_person"])
-    (said,) = re.findall(r"of the made-up rows they keep (\d+) %", PAGE)
+    (said,) = re.findall(r"they keep (\d+) % of the made-up rows", PAGE)
     assert said == f"{100 * kept:.0f}"
     assert share_kept("visits-2026-11-01.csv", 22_000, 4) == 1
 

@@ -214,6 +214,9 @@ def test_a_wrong_column_is_told_which_there_are(noise, header, column, words):
         "{}, NA",
         "{},NaN",
         "{},inf",
+        "{},NULL",
+        "{},n/a",
+        "{},None",
         "{},\u0663",
         "{};12",
     ],
@@ -293,6 +296,13 @@ def test_long_cells_take_linear_time(noise, cell):
     """Trying every split of the zeros would take hours; a thousandth of a second will do."""
     start = time.process_time()
     refused(noise(f"visits\n{cell}\n".encode()), 4, "line 2", "not a number")
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("name", ["-" * 50_000 + "a", " " * 50_000 + "a"])
+def test_long_names_take_linear_time(noise, name):
+    start = time.process_time()
+    refused(noise(f"site,{name}\n".encode()), 4, "'visits' is not in the header")
     assert time.process_time() - start < 5
 
 

@@ -290,11 +290,24 @@ def ask_budget(made: en.PrivacyBudget, draw: st.DrawFn) -> None:
     repr([part.guarantee, rest.remaining, made.remaining, made.spent])
 
 
+@contextlib.contextmanager
+def unless_unknown() -> Iterator[None]:
+    """Of a bare (epsilon, delta) there is no curve, and no profile beyond it."""
+    try:
+        yield
+    except (TypeError, ValueError) as refusal:
+        if not re.search("nothing is known of this cost|no Renyi curve", str(refusal)):
+            raise
+
+
 def ask_cost(made: Any, draw: st.DrawFn) -> None:
     assert made.implied_rho is None or made.implied_rho >= 0
-    assert 0 <= made.delta_at(draw(SOUND["epsilon"])) <= 1
-    assert made.epsilon_at(draw(SOUND["delta"])) >= 0
-    assert made.rdp(draw(st.integers(2, 999))) >= 0
+    with unless_unknown():
+        assert 0 <= made.delta_at(draw(SOUND["epsilon"])) <= 1
+    with unless_unknown():
+        assert made.epsilon_at(draw(SOUND["delta"])) >= 0
+    with unless_unknown():
+        assert made.rdp(draw(st.integers(2, 999))) >= 0
 
 
 def ask(made: Any, asked: dict[str, Any], draw: st.DrawFn) -> None:
@@ -373,11 +386,17 @@ def check_sound(function: Callable[..., Any], examples: int, ask: Callable[..., 
         asked = sound(data.draw, function)
         with at_most(MOST_SECONDS):
             try:
-                ask(function(**asked), asked, data.draw)
+                made = function(**asked)
+                if isinstance(
+                    made, (en.PrivacyBudget, *STATISTICS)
+                ):  # what is asked of them has a price, and may not fit
+                    ask(made, asked, data.draw)
             except DOCUMENTED as refusal:
                 told = str(refusal)
             else:
                 next(accepted)
+                if not isinstance(made, (en.PrivacyBudget, *STATISTICS)):
+                    ask(made, asked, data.draw)
                 return
         assert REFUSED & set(re.findall(r"\w+", told)), (asked, told)
 
@@ -405,7 +424,7 @@ def test_sound_parameters(function: Callable[..., Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("function", CONSTRUCTORS, ids=name_of)
 def test_many_sound_parameters(function: Callable[..., Any]) -> None:
-    assert check_sound(function, 200) >= accepted_at_least(function)
+    assert check_sound(function, 60) >= accepted_at_least(function)
 
 
 @pytest.mark.parametrize("function", CONSTRUCTORS, ids=name_of)

@@ -188,6 +188,11 @@ def test_names_that_no_ledger_can_hold(tmp_path, key):
         loaded(tmp_path, text=text)
 
 
+def test_a_unit_that_no_budget_can_have(tmp_path):
+    with pytest.raises(JobError, match="line 6: privacy.unit: must not have line breaks"):
+        loaded(tmp_path, ("epsilon = 1", 'unit = "a\\nb"\nepsilon = 1'))
+
+
 def test_too_many_combinations_of_keys(tmp_path):
     two = [('["c", "a", "b"]', "{from = 0, to = 9999}\nday = {from = 0, to = 9999}")]
     with pytest.raises(JobError, match="100000000 combinations are too many for one table"):

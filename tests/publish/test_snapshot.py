@@ -284,7 +284,9 @@ def test_a_file_that_a_table_more_would_damage(snapshot, tmp_path):
         snapshot.to_sqlite(ledger.path, "visits")
     ledger.verify()
     other = publish_visits(tmp_path, id="day 2", path=tmp_path / "other.db")
-    for db in (other.path, snapshot.path):
+    link = tmp_path / "link.db"
+    link.symlink_to(other.path)
+    for db in (other.path, link, snapshot.path):
         with pytest.raises(FileExistsError, match="is a released table, which never changes"):
             snapshot.to_sqlite(db, "t")
     other.verify(ledger)

@@ -77,7 +77,8 @@ class Table:
     """As pandas' frames."""
 
     def __init__(self, series: list[Series], columns: Labels) -> None:
-        self.series, self.columns, self.index, self.attrs = series, columns, labels([0]), {}  # type: ignore[var-annotated]
+        self.series, self.columns, self.index = series, columns, labels([0])
+        self.attrs: dict[str, Any] = {}
 
     @property
     def iloc(self) -> Table:

@@ -295,7 +295,10 @@ def text(value: Fraction) -> str:
     if places is None:
         return ratio
     digits = str(Decimal(abs(value.numerator) * 10**places // value.denominator))
-    decimal = _positional_or_scientific(digits, len(digits) - places - 1)
+    exponent = len(digits) - places - 1
+    if abs(exponent) > _LARGEST_EXPONENT and _RATIO.fullmatch(ratio):
+        return ratio  # which `exact` reads, and no decimal as small or as large
+    decimal = _positional_or_scientific(digits, exponent)
     if value < 0:
         decimal = "-" + decimal
     return decimal if len(decimal) <= max(_LONGEST_DECIMAL, len(ratio)) else ratio

@@ -40,6 +40,9 @@ class Spend:
     mechanism: str | None
 
 
+_Entry = tuple[Spend, tuple[Fraction, ...], "tuple[PrivacyBudget, ...] | None"]
+
+
 class PrivacyBudget:
     """A cap on the total privacy loss, spent in exact arithmetic.
 
@@ -107,9 +110,9 @@ class PrivacyBudget:
 
     def _start(self, terms: Terms) -> None:
         self._terms = terms
-        # Each entry with the sums after it, by its number: see `_record`. What was split off is no spend yet, and has
-        # the parts as well.
-        self._log: dict[int, tuple[Spend, tuple[Fraction, ...], tuple[PrivacyBudget, ...] | None]] = {}
+        # Each entry with the sums after it, by its number: see `_record`. The last is None for a spend; a split has its
+        # parts there, and a closing, of which nothing is spent either, ().
+        self._log: dict[int, _Entry] = {}
         self._pid = os.getpid()
 
     @classmethod
@@ -156,7 +159,7 @@ class PrivacyBudget:
     @property
     def history(self) -> tuple[Spend, ...]:
         """Every spend, oldest first."""
-        return tuple(self._log[number][0] for number in range(len(self._log)))
+        return tuple(spend for spend, _, _ in self._entries())
 
     def spend(self, what: PrivacyCost | Priced, *, label: str | None = None) -> None:
         """Charge the budget, or refuse and change nothing.
@@ -302,17 +305,21 @@ class PrivacyBudget:
             if self._record(number, entry, self._terms.cap, children):
                 return children
 
+    def _entries(self) -> list[_Entry]:
+        """Those that there are, by number and never by iteration: others may be adding some."""
+        return [self._log[number] for number in range(len(self._log))]
+
     def _family(self) -> Iterator[PrivacyBudget]:
         """This budget and its parts, and theirs. What is split off one while the caller has it is not missed."""
         waiting: list[PrivacyBudget] = [self]
         while waiting:
             budget = waiting.pop(0)
             yield budget
-            waiting += [part for _, _, parts in tuple(budget._log.values()) for part in parts or ()]
+            waiting += [part for _, _, parts in budget._entries() for part in parts or ()]
 
     def _spends(self) -> list[Spend]:
         """What was spent here and from the parts; splitting a budget spends nothing yet."""
-        entries = [entry for budget in self._family() for entry in tuple(budget._log.values())]
+        entries = [entry for budget in self._family() for entry in budget._entries()]
         return [spend for spend, _, parts in entries if parts is None]
 
     def _close(self) -> None:
@@ -331,8 +338,7 @@ class PrivacyBudget:
             Amounts are exact decimal texts or ratios; ``"format"`` is the version of the layout.
         """
         terms, entries, before = self._terms, [], self._sums(0)
-        for number in range(len(self._log)):
-            spend, after, _ = self._log[number]
+        for spend, after, _ in self._entries():
             charged = terms.as_cost(tuple(map(operator.sub, after, before)))
             entries.append(state.Entry(spend.label, spend.cost, spend.mechanism, charged))
             before = after

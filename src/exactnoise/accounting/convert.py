@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
+from functools import lru_cache
 from typing import SupportsIndex
 
 from exactnoise.accounting.amount import Number, exact
@@ -145,8 +146,11 @@ def exponential_rho(epsilon: Number) -> Fraction:
     >>> float(exponential_rho(1))
     0.12330156148224454
     """
-    eps = exact(epsilon, "epsilon", price=True)
+    return _bounded_range_rho(exact(epsilon, "epsilon", price=True))
 
+
+@lru_cache(maxsize=128)  # the search for an order asks hundreds of times
+def _bounded_range_rho(eps: Fraction) -> Fraction:
     def rho(at: Precision) -> Interval:
         power = (-at(eps)).exp()
         rest = 1 - power

@@ -146,7 +146,8 @@ def variance(
     Returns
     -------
     Release
-        Its value lies between 0 and a quarter of the squared width of the bounds; half of it with ddof = 1.
+        Its value lies between 0 and a quarter of the squared width of the bounds, or half of the squared width with
+        ddof = 1.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
         own = args if self._subparsers is None else takewhile(lambda argument: argument.startswith("-"), args)
         for argument in takewhile(lambda argument: argument != "--", own):
             typed = argument.partition("=")[0]
-            if typed.startswith("--") and typed not in known:
+            if typed.startswith("--") and " " not in typed and typed not in known:  # with a blank it is a value
                 longer = [option for option in known if option.startswith(typed)]
                 near = longer or difflib.get_close_matches(typed, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""

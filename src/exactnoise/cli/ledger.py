@@ -13,7 +13,6 @@ from typing import Any
 from exactnoise.accounting import PrivacyBudget, PrivacyCost
 from exactnoise.accounting.amount import from_text, text
 from exactnoise.accounting.cost import in_words
-from exactnoise.cli.arguments import output_file
 from exactnoise.cli.console import say
 from exactnoise.cli.errors import UsageError, refuse_missing
 from exactnoise.cli.ledger_file import opened
@@ -119,7 +118,7 @@ def add_command(commands: argparse._SubParsersAction[Any]) -> None:
     )
 
     export = _action(actions, "export", "all entries, a JSON object a line", _export)
-    export.add_argument("-o", "--output", metavar="OUT", type=output_file, help="a file instead of standard output")
+    export.add_argument("-o", "--output", metavar="OUT", type=_export_file, help="a file instead of standard output")
 
     cap = _action(actions, "raise-cap", "promise less privacy than before, for a reason that is kept", _raise_cap)
     cap.add_argument("--budget", metavar="NAME", required=True, help="which budget")
@@ -175,8 +174,10 @@ def _told(run: Callable[[argparse.Namespace], None], args: argparse.Namespace) -
 
 def _create(args: argparse.Namespace) -> None:
     terms = {"neighbors": args.neighbors, "unit": args.unit, **_given(args, "epsilon", "delta", "rho", "method")}
-    method = {"--method": "basic or zcdp: how prices with a delta add up"}
-    refuse_missing({**_missing_cap(args), **(method if args.delta is not None and args.method is None else {})})
+    missing = _missing_cap(args)
+    if args.delta is not None and args.rho is None and args.method is None:
+        missing["--method"] = "basic or zcdp: how prices with a delta add up"
+    refuse_missing(missing)
     PrivacyBudget(**terms)  # before a file is made
     budget = Ledger(args.ledger).create(args.budget, **terms)
     _say_budgets(args, [budget])
@@ -207,6 +208,12 @@ def _export(args: argparse.Namespace) -> None:
         return
     with args.output.open("x", encoding="utf-8", newline="") as file:
         file.write(entries.getvalue())
+
+
+def _export_file(typed: str) -> Path:
+    if typed == "-":
+        raise argparse.ArgumentTypeError("for standard output leave it out (./- is a file of that name)")
+    return Path(typed)
 
 
 def _missing_cap(args: argparse.Namespace) -> dict[str, str]:

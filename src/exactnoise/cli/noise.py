@@ -22,7 +22,7 @@ from exactnoise.cli.release_files import ReleaseFiles
 from exactnoise.cli.table import Parse, Table
 from exactnoise.errors import BudgetExceeded
 from exactnoise.ledger import LedgerBudget
-from exactnoise.ledger.store import checked_text
+from exactnoise.ledger.store import unfit
 from exactnoise.mechanisms import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from exactnoise.publish import publish
 from exactnoise.publish.durable import check_folder
@@ -330,10 +330,9 @@ def _utf8(text: str) -> str:
 
 def _name(text: str) -> str:
     """An option that a ledger has to hold as well."""
-    try:
-        return checked_text(_utf8(text), "")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error).strip()) from None
+    if problem := unfit(_utf8(text)):
+        raise argparse.ArgumentTypeError(problem)
+    return text
 
 
 def _mechanism_and_parser(args: argparse.Namespace) -> tuple[AdditiveMechanism, Parse]:

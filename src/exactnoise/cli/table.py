@@ -27,7 +27,8 @@ Parse = Callable[[Sequence[str]], NDArray[Any]]
 _BOM = "\ufeff"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _LINE_BREAK_BYTES = re.compile(rb"\r\n?|\n")
-_LIKE_DATA = re.compile(r"\W*(\d|(inf(inity)?|na|nan)?\W*$)", re.IGNORECASE)  # also as ($12.50), "7" or -
+# A number, also as ($12.50), "7" or -, or what stands where one is missing.
+_LIKE_DATA = re.compile(r"\W*+(\d|(inf(inity)?|n\W?a|nan|null|none)?\W*+$)", re.IGNORECASE)
 _LONGEST_FIELD = 2**24  # characters; Python's own 2**17 is less than a polygon or a document takes
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from exactnoise.errors import LedgerDamaged, LedgerUnavailable
 from exactnoise.ledger.disk import folder_to_disk, network_file_system
 
-__all__ = ["Entry", "Line", "Rows", "canonical", "checked_text", "open_or_create", "transaction"]
+__all__ = ["Entry", "Line", "Rows", "canonical", "checked_text", "open_or_create", "transaction", "unfit"]
 
 APPLICATION = 0x456E4C31
 _VERSION = 1
@@ -171,15 +171,21 @@ def checked_text(value: Any, name: str) -> str:
     """Text that an entry can hold and that says something."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}")
-    if not value.strip():
-        raise ValueError(f"{name} must not be empty")
-    if any(unicodedata.category(character) == "Cc" for character in value):
-        raise ValueError(f"{name} must not have line breaks or other control characters, got {value!r}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} must be text that UTF-8 can hold, got {value!r}") from None
+    if problem := unfit(value):
+        raise ValueError(f"{name} {problem}")
     return value
+
+
+def unfit(text: str) -> str | None:
+    """Why no entry can hold a text: "must not be empty"."""
+    kinds = set(map(unicodedata.category, text))
+    if not text.strip():
+        return "must not be empty"
+    if "Cc" in kinds:
+        return f"must not have line breaks or other control characters, got {text!r}"
+    if "Cs" in kinds:
+        return f"must be text that UTF-8 can hold, got {text!r}"
+    return None
 
 
 def _as_written(line: Line) -> bool:

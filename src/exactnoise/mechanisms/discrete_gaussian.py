@@ -128,7 +128,7 @@ class DiscreteGaussian(AdditiveMechanism):
         if square == 1:
             return discrete_gaussian_epsilon(largest, delta)
         epsilon = zcdp_epsilon(shortened(square / (2 * Fraction(largest) ** 2)), delta)
-        return max(epsilon, Fraction(sys.float_info.min))  # any is enough where delta alone pays: the least as above
+        return max(epsilon, Fraction(sys.float_info.min))  # where delta alone pays, 0 would do
 
     @cached_property
     def _cost(self) -> PrivacyCost:

@@ -41,7 +41,7 @@ from exactnoise.accounting import PrivacyCost
 from exactnoise.accounting.cost import Neighbors
 from exactnoise.aggregates.groups import Groups, declared
 from exactnoise.errors import JobError
-from exactnoise.ledger.store import checked_text
+from exactnoise.ledger.store import unfit
 from exactnoise.publish.files import ENDINGS, Format, Kind, format_for
 from exactnoise.publish.files.cells import cells_of
 from exactnoise.publish.statistics import StatisticSpec, kind_of
@@ -142,7 +142,7 @@ class Definition:
         OSError
             It cannot be read.
         """
-        if id is not None and (problem := _unfit_name(id)):
+        if id is not None and (problem := unfit(id)):
             raise JobError(f"the id {problem}")
         return _loaded(cls, Path(path), id, _iso(date))
 
@@ -165,15 +165,6 @@ class Definition:
         """The declared keys of each column, in JSON's types; of many their number and a digest: they are public."""
         columns = () if self.groups is None else self.groups.columns
         return {name: _brief([_plain(key) for key in keys]) for name, keys in zip(self.by, columns, strict=True)}
-
-
-def _unfit_name(text: str) -> str | None:
-    """Why a ledger cannot hold a text, in words."""
-    try:
-        checked_text(text, "")
-    except ValueError as error:
-        return str(error).strip()
-    return None
 
 
 def _plain(key: Any) -> Any:
@@ -213,6 +204,9 @@ def _loaded(cls: type[D], path: Path, name: str | None, date: str) -> D:
     relation = privacy.text("neighbors")
     if relation is not None and relation not in get_args(Neighbors):
         raise privacy.error("neighbors", f"must be 'add-remove' or 'replace-one', got {relation!r}")
+    unit = privacy.text("unit")
+    if unit is not None and (problem := unfit(unit)):
+        raise privacy.error("unit", problem)
     person = given.text("person")
     if person is not None and "rows_per_person" not in limits:
         raise given.error("person", "needs limits: rows_per_person, and with keys groups_per_person")
@@ -269,7 +263,7 @@ def _text(section: Section, name: str, why: str, date: str) -> str:
         raise section.error(name, "must be without null characters")
     if "{" in filled or "}" in filled:
         raise section.error(name, "only {date} and {month} can stand in braces")
-    if name in ("id", "data_version", "budget") and (problem := _unfit_name(filled)):
+    if name in ("id", "data_version", "budget") and (problem := unfit(filled)):
         raise section.error(name, problem)
     return filled
 

@@ -160,7 +160,7 @@ def _digest(query: dict[str, Any]) -> str:
         return hashlib.sha256(canonical({"format": _QUERY, **query}).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(
-            f"query must be of JSON's types, without NaN and infinities, its text such as UTF-8 can hold: {error}"
+            f"query must be of JSON's types, without NaN and infinities, and in text that UTF-8 can hold: {error}"
         ) from None
 
 

@@ -180,7 +180,8 @@ class Snapshot:
         OSError
             The file cannot be opened or written, or is locked.
         """
-        if Path(db).name and os.path.lexists(metadata_path(Path(db))):
+        file = Path(db)
+        if file.name and any(os.path.lexists(metadata_path(path)) for path in (file, file.resolve())):
             raise _taken(db, "is a released table, which never changes")
         columns = self.read()
         if _ID in columns:

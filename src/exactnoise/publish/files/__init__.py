@@ -52,8 +52,8 @@ ENDINGS: Mapping[str, Format] = {
 
 # A table under such a name would be opened as what it is not, and a release has its name for good.
 _OTHER_FORMATS = re.compile(
-    r"\.(xls[xmb]?|ods|(geo)?jsonl?|ndjson|tsv|tab|xml|html?|pdf|gz|bz2|xz|zip|zst|7z|tar|tgz|orc|avro|h5|hdf5|np[yz]|pkl|"
-    r"pickle|rds|rdata|dta|sav|sas7bdat|duckdb|mdb|accdb)",
+    r"\.(xls[xmb]?|ods|(geo)?jsonl?|ndjson|tsv|tab|xml|html?|pdf|gz|bz2|xz|zip|zst|7z|tar|tgz|"
+    r"orc|avro|h5|hdf5|np[yz]|pkl|pickle|rds|rdata|dta|sav|sas7bdat|duckdb|mdb|accdb)",
     re.IGNORECASE,
 )
 _FIRST_BYTES: Mapping[bytes, Format] = {b"SQLite format 3\0": "sqlite", b"PAR1": "parquet", b"ARROW1": "arrow"}

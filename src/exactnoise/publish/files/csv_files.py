@@ -26,7 +26,7 @@ __all__ = ["SAVE_AS_CSV", "CsvTable", "CsvWriter", "csv_text", "read_csv", "refu
 
 _ROWS = 2**14  # few enough to stay in the cache
 _LONGEST_FIELD = 2**24
-#: How files begin that are taken for CSV by mistake. None of it can be the beginning of a header.
+#: How files begin that are taken for CSV by mistake. None of it begins a header that is likely.
 _NO_CSV = (
     (re.compile(rb"PK\x03\x04"), "a zip archive, as an Excel file is"),
     (re.compile(rb"\xd0\xcf\x11\xe0"), "an Excel file"),

@@ -112,8 +112,11 @@ def separator_told(header: Sequence[str]) -> str | None:
 
 def _columns_unquoted(column: str, names: Sequence[str]) -> str:
     """What can be told to the same end without a word of them."""
-    some = "none" if _nearest(column, names) is None else "one"
-    return separator_told(names) or f"{some} of its {len(names)} columns is called nearly that"
+    near = _nearest(column, names) is not None
+    some = f"{'one' if near else 'none'} of its {len(names)} columns is"
+    if len(names) == 1:
+        some = "its one column is" if near else "its one column is not"
+    return separator_told(names) or f"{some} called nearly that"
 
 
 def _nearest(column: str, names: Sequence[str]) -> str | None:

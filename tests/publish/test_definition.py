@@ -189,7 +189,7 @@ def test_names_that_no_ledger_can_hold(tmp_path, key):
 
 
 def test_a_unit_that_no_budget_can_have(tmp_path):
-    with pytest.raises(JobError, match="line 6: privacy.unit: must not have line breaks"):
+    with pytest.raises(JobError, match=r"line 6: privacy\.unit: must not have line breaks"):
         loaded(tmp_path, ("epsilon = 1", 'unit = "a\\nb"\nepsilon = 1'))
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from exactnoise import DiscreteLaplace, PrivacyBudget
 from exactnoise.accounting import PrivacyCost
+from exactnoise.errors import LedgerNote
 from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.publish import Snapshot, publish
 
@@ -59,3 +61,8 @@ def state(budget: LedgerBudget, name: str = "day 1") -> str | None:
     """What became of an id."""
     found = budget.ledger.reservation(name)
     return found and found.state
+
+
+def notes(error: pytest.ExceptionInfo[BaseException]) -> list[LedgerNote]:
+    """What the exception says about the ledger."""
+    return [note for note in getattr(error.value, "__notes__", ()) if isinstance(note, LedgerNote)]

@@ -241,3 +241,12 @@ def test_the_least_epsilon_is_a_double_where_delta_alone_pays(kind, sensitivity)
     m = kind.from_accuracy(half_width=10**10, sensitivity=sensitivity, delta="0.5")
     assert m.epsilon == Fraction("2.226e-308")
     assert m.half_width() <= 10**10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("narrow", [np.float16, np.float32])
+@pytest.mark.parametrize("level", [0.5, 0.05, 1e-3])
+def test_the_level_of_a_narrow_float_is_that_of_its_value(kind, narrow, level):
+    """NumPy compares a double with a narrow float as narrowly, and a half width was 674106 in the place of 674490."""
+    mechanism = kind(sensitivity=1, scale=1e9)
+    assert mechanism.half_width(narrow(level)) == mechanism.half_width(float(narrow(level)))

@@ -19,6 +19,7 @@ from exactnoise.accounting.loss import DiscreteGaussianLoss, StatedLoss, shorten
 from exactnoise.accounting.zcdp import zcdp_epsilon, zcdp_rho
 from exactnoise.mechanisms._parameters import (
     check_integer_scale,
+    checked_alpha,
     checked_gaussian_price,
     checked_sensitivity,
     normal_quantile,
@@ -160,10 +161,11 @@ class DiscreteGaussian(AdditiveMechanism):
 
     def half_width(self, alpha: float = 0.05) -> float:
         """The smallest whole t with ``P(|X| > t) <= alpha``, proved; see `AdditiveMechanism.half_width`."""
-        t = max(0, math.floor(self.scale * normal_quantile(alpha) - 0.5))
-        while t > 0 and discrete_gaussian_tail(self.scale, t) <= alpha:
+        level = checked_alpha(alpha)
+        t = max(0, math.floor(self.scale * normal_quantile(level) - 0.5))
+        while t > 0 and discrete_gaussian_tail(self.scale, t) <= level:
             t -= 1
-        while discrete_gaussian_tail(self.scale, t + 1) > alpha:
+        while discrete_gaussian_tail(self.scale, t + 1) > level:
             t += 1
         return float(t)
 

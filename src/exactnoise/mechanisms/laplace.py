@@ -200,9 +200,9 @@ class DiscreteLaplace(AdditiveMechanism):
 
     def half_width(self, alpha: float = 0.05) -> float:
         """The smallest whole t with ``P(|X| > t) <= alpha``; see `AdditiveMechanism.half_width`."""
-        rate = 1 / self.scale
-        t = max(0, math.floor(math.log(2 / (checked_alpha(alpha) * (1 + math.exp(-rate)))) / rate) - 1)
-        while _tail(rate, t + 1) > alpha:
+        level, rate = checked_alpha(alpha), 1 / self.scale
+        t = max(0, math.floor(math.log(2 / (level * (1 + math.exp(-rate)))) / rate) - 1)
+        while _tail(rate, t + 1) > level:
             t += 1
         return float(t)
 

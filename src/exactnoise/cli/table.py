@@ -49,6 +49,8 @@ class Table:
     ------
     ContentError
         The file is empty, is no CSV, or its header does not have the column exactly once.
+    SchemaError
+        The file is of another format.
     OSError
         The file cannot be opened or read.
     """

@@ -35,6 +35,7 @@ CALLS = {
     "quantile": lambda **terms: quantile(X, [0.1, 0.5, 0.9], bounds=(0, 10), **terms),
     "histogram": lambda **terms: histogram(X, edges=[0, 5, 10], **terms),
     "vector_sum": lambda **terms: vector_sum(X.reshape(-1, 1), norm="l1", bound=2, **terms),
+    "vector_sum-l2": lambda **terms: vector_sum(np.ones((3, 30)), norm="l2", bound=2, **terms),
 }
 BY_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
@@ -74,6 +75,18 @@ def test_prices_in_rho_and_with_delta(call):
     call(budget=paying, epsilon="0.5", delta="1e-6")
     assert paying.spent.epsilon == Fraction("0.5")
     assert paying.spent.delta <= Fraction("1e-6")
+
+
+@BY_CALL
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"rho": "0.1"}], ids=str)
+def test_what_is_left_is_enough(call, neighbors, price):
+    """What is asked before the data is read is no more than what is spent."""
+    paying = budget(neighbors, rho=1000)
+    call(budget=paying, **price)
+    exactly = budget(neighbors, rho=paying.spent.rho)
+    call(budget=exactly, **price)
+    assert exactly.remaining.rho == 0
 
 
 def test_three_statistics_of_epsilon_1_in_total():

@@ -66,6 +66,10 @@ class Statistic(ABC):
     def _noise(self, terms: Terms, tally: Tally | None) -> Noise[Any]:
         """Mechanisms and price; of the tally only what is public may count, and the price does not depend on it."""
 
+    def _check(self, terms: Terms) -> None:
+        """Refuse before any data is read what the budget would refuse."""
+        terms.check(self._noise(terms, None).cost)
+
     @abstractmethod
     def _estimate(self, terms: Terms, noise: Noise[Any], tally: Tally) -> Estimate:
         """Noise on exact totals, of these groups or of as many as the tally has."""
@@ -279,7 +283,7 @@ def release_once(
     checked = Terms.checked(statistic.name, grouped=statistic._groups is not None, enforced=person is not None, **terms)
     if person is not None and checked.unit == "row":
         raise ValueError("person= is for a budget whose unit is a person, with rows_per_person")
-    checked.check(statistic._noise(checked, None).cost)
+    statistic._check(checked)
     chunk = statistic._read(columns, names, by, person, checked)
     checked.spend(statistic._noise(checked, chunk.outline(statistic._empty())).cost)
     statistic._add_chunk(chunk, int(workers))

@@ -130,6 +130,11 @@ class VectorSum(Statistic):
             change = Change(change.l1 * root_above(Fraction(self._size or 1)), change.l2_squared)
         return noise_for(terms, [Part("sum", change, self._exponent)])
 
+    def _check(self, terms: Terms) -> None:
+        length_decides = self._norm == "l2" and "delta" in terms.price and terms.mechanism is None
+        if self._size is not None or not length_decides:  # which noise it is, and so what it costs
+            super()._check(terms)
+
     def _cell_axes(self) -> tuple[Sequence[Any], ...]:
         assert self._size is not None
         return (range(self._size),)

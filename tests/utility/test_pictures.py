@@ -109,6 +109,21 @@ def test_the_promised_band(rows: list[Row], drawn: list[Any], tmp_path: Path) ->
     assert names == ["promised for 95 %", "exact value", "within", "beyond"]
 
 
+def test_the_promised_band_of_a_selection(drawn: list[Any], tmp_path: Path) -> None:
+    (row,) = table("exponential", [1], sensitivity=1, exact=[52, 31, 60, 44], trials=50)
+    plot_band([row], tmp_path / "band.png")
+    (figure,) = drawn
+    assert figure.get_supylabel() == "how far the selected score is below the best, in the data's units"
+    (axes,) = figure.axes
+    (band,) = axes.patches
+    assert (band.get_y(), band.get_height()) == (0, row.half_width)  # no score is above the best
+    low, high = axes.get_ylim()
+    assert -high / 10 < low < 0
+    assert high > max(row.sample)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names[:2] == ["promised for 95 %", "best score"]
+
+
 def test_many_panels(drawn: list[Any], tmp_path: Path) -> None:
     plot_band(table("laplace", range(1, 9), sensitivity=1, trials=20), tmp_path / "band.png")
     assert [axes.axison for axes in drawn[0].axes] == [True] * 8

@@ -127,7 +127,8 @@ def plot_band(
     across = -(-len(ordered) // lines)
     figure = _figure(max(_SIZE[0], 2.1 * across), _SIZE[1] * (1 if lines == 1 else 0.7 * lines))
     figure.suptitle(title or f"{ordered[0].what}: simulated releases and the promised band")
-    figure.supylabel(f"noisy minus exact value ({unit})" if unit else "noisy minus exact value, in the data's units")
+    error = "how far the selected score is below the best" if ordered[0].for_any_scores else "noisy minus exact value"
+    figure.supylabel(f"{error} ({unit})" if unit else f"{error}, in the data's units")
     grid = figure.subplots(lines, across, squeeze=False)
     for axes in grid.ravel()[len(ordered) :]:
         axes.set_axis_off()
@@ -145,10 +146,11 @@ def _panel(axes: Axes, row: Row) -> None:
     errors, width = np.array(row.sample), row.best("half_width") or 0.0
     inside = np.abs(errors) <= width
     told = "simulated for" if row.half_width is None else "promised for"
-    axes.axhspan(-width, width, color=_BLUE, alpha=0.18, linewidth=0, label=f"{told} {_confidence(row)}")
-    for end in (-width, width):
+    lowest = 0.0 if row.for_any_scores else -width  # nothing is above the best score
+    axes.axhspan(lowest, width, color=_BLUE, alpha=0.18, linewidth=0, label=f"{told} {_confidence(row)}")
+    for end in {lowest, width} - {0.0}:
         axes.axhline(end, color=_BLUE, linewidth=0.8, linestyle="--")
-    axes.axhline(0, color=_BLACK, linewidth=0.8, label="exact value")
+    axes.axhline(0, color=_BLACK, linewidth=0.8, label="best score" if row.for_any_scores else "exact value")
     places = np.arange(errors.size)
     axes.plot(
         places[inside], errors[inside], color=_BLUE, marker="o", markersize=3, markeredgewidth=0, linestyle="none",
@@ -158,7 +160,7 @@ def _panel(axes: Axes, row: Row) -> None:
         places[~inside], errors[~inside], color=_ORANGE, marker="x", markersize=5, linestyle="none", label="beyond"
     )
     most = 1.1 * max(np.abs(errors).max(), width) or 1.0
-    axes.set_ylim(-most, most)
+    axes.set_ylim(-0.05 * most if row.for_any_scores else -most, most)
     axes.set_xticks([])
     axes.yaxis.set_major_locator(MaxNLocator(7, integer=bool((errors == np.round(errors)).all())))
     axes.set_title(f"epsilon {float(row.epsilon):g}\n{100 * inside.mean():.0f} % within", fontsize=10)

@@ -406,6 +406,16 @@ class Unreadable:
         return np.array([1, None])
 
 
+class Ragged:
+    """A nest that is no list, such as what pandas' groupby returns."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return [[1], [1, 2]][i]
+
+
 @pytest.mark.parametrize(
     "x",
     [
@@ -418,6 +428,7 @@ class Unreadable:
         np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]), np.void(b"12"),
         np.ma.array([1, None], mask=[0, 1]), np.ma.array(["a"]),
         None, object(), {1: 2}, {1, 2}, Decimal(1), Fraction(1), iter([1, 2]), (v for v in (1, 2)), int, Unreadable(),
+        Ragged(),
     ],
     ids=lambda x: f"{type(x).__name__}-{getattr(x, 'dtype', '')}",
 )  # fmt: skip

@@ -179,7 +179,10 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     if _arrow.exports(x) and not isinstance(getattr(x, "dtype", None), np.dtype):
         return _from_arrow(x)
-    return np.asarray(x), None
+    try:
+        return np.asarray(x), None
+    except ValueError:  # of a nest of sequences, such as what groupby returns; NumPy's words tell their number
+        raise _UnreadableError(f"a {type(x).__name__}") from None
 
 
 def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:

@@ -21,6 +21,7 @@ from exactnoise import (
     _native,
     testing,
 )
+from exactnoise.ledger import Ledger
 from exactnoise.mechanisms import _engine
 
 ALL = (Laplace, Gaussian, *ON_INTEGERS)
@@ -206,6 +207,14 @@ def test_no_other_budgets(mechanism, budget, log):
         ):
             mechanism.release(x, budget=budget)
     assert log == []
+
+
+def test_a_ledger_s_budget(tmp_path):
+    """The way out that is named must not be a release that nobody pays."""
+    ledger = Ledger(tmp_path / "ledger.db")
+    kept = ledger.create("visits", neighbors="add-remove", unit="person", epsilon=1)
+    with pytest.raises(TypeError, match=r"got LedgerBudget: exactnoise\.publish\.publish spends it, and gives make a "):
+        DiscreteLaplace(sensitivity=1, epsilon=1).release(1, budget=kept)
 
 
 @BY_KIND

@@ -144,9 +144,10 @@ def checked_alpha(alpha: float) -> float:
 
 def check_budget(budget: object) -> None:
     if budget is not None and not isinstance(budget, PrivacyBudget):
+        kept = ": exactnoise.publish.publish spends it, and gives make a PrivacyBudget to pass here"
         raise TypeError(
             "budget must be a PrivacyBudget, or None to say that the accounting is done elsewhere, "
-            f"got {type(budget).__name__}"
+            f"got {type(budget).__name__}{kept if hasattr(budget, 'ledger') else ''}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import math
 import pickle
 from array import array
 
@@ -193,6 +194,7 @@ def test_identity():
         (["a", None], TypeError, r"^keys must be integers, .*; keys\[1\] is None of type NoneType$"),
         ([1.0], TypeError, r"^keys must be integers.*: declare bins by their edges instead$"),
         (np.array([1.0]), TypeError, r"declare bins by their edges instead$"),
+        (["a", math.nan], TypeError, r"keys\[1\] is nan of type float: leave what is missing out, and declare keys "),
         ([1, True], TypeError, r"^keys must be of one kind; keys\[0\] is 1 and keys\[1\] is True$"),
         (["1", 1], TypeError, r"^keys must be of one kind; keys\[0\] is '1' and keys\[1\] is 1$"),
         ([DAY, NOON], TypeError, r"^keys must be of one kind"),

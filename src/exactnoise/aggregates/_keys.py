@@ -51,6 +51,8 @@ def checked(keys: Any, name: str) -> tuple[Any, ...]:
 
 
 def _hint(value: object) -> str:
+    if isinstance(value, float) and value != value:
+        return ": leave what is missing out, and declare keys without looking at the data"
     if isinstance(value, float):
         return ": declare bins by their edges instead"
     if isinstance(value, (list, tuple, range, np.ndarray)):

@@ -214,6 +214,17 @@ def test_from_accuracy(kind, unit, sensitivity, target, alpha):
     assert with_epsilon(kind, sensitivity, cheaper).half_width(alpha) > exact
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.9999, 0.999999, 1 - 2**-53])
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+def test_the_search_begins_next_to_its_end_also_where_most_of_a_width_is_the_grid(kind, alpha):
+    mechanism = from_accuracy(kind, half_width="1e-6", sensitivity="1e-4", alpha=alpha)
+    delta = None if kind is Laplace else Fraction(1, 10**6)
+    guess = kind._epsilon_guess(Fraction(1, 10**6), Fraction(1, 10**4), alpha, delta)
+    assert guess <= mechanism.epsilon <= guess * Fraction(1002, 1000)
+    assert mechanism.half_width(alpha) <= 1e-6
+    assert with_epsilon(kind, "1e-4", one_less_in_the_fourth_digit(mechanism.epsilon)).half_width(alpha) > 1e-6
+
+
 @pytest.mark.parametrize("epsilon", ["1", "0.9091", "0.7", "0.6667", "0.501", "0.1234", "12.34"])
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
 def test_just_below_a_width(kind, epsilon):

@@ -92,6 +92,7 @@ def test_decimals_are_kept_as_typed(document):
         ("a = 1\n[b\n", "line 2"),
         (b"a = '\xff'\n", "UTF-8"),
         (f"a = {'9' * 5000}\n", "a number in it is too long"),
+        (f"a = [0, {{b = 0x{'f' * 4000}}}]\n", "a number in it is too long"),
         (f"a = [1e{'9' * 30}]\n", "a number in it is too long"),
         ("a = " + "[" * 100_000, "not valid TOML"),
     ],

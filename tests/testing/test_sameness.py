@@ -47,7 +47,7 @@ class Unclear(Frame):
 class Labels:
     """As pandas' indexes, checked against pandas 3.1: `equals` looks at values and dtypes, not at names."""
 
-    def __init__(self, values: list[Any], names: list[Any], dtype: str) -> None:
+    def __init__(self, values: list[Any], names: list[Any], dtype: Any) -> None:
         self.values, self.names, self.dtype, self.name = values, names, dtype, names[0]
 
     def equals(self, other: Labels) -> bool:
@@ -63,12 +63,50 @@ class Labels:
         return iter(self.values)
 
 
+class Kind:
+    """As pandas' categorical dtype: where no order is meant, the order of the categories does not count."""
+
+    def __init__(self, *categories: str) -> None:
+        self.categories = list(categories)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kind) and set(self.categories) == set(other.categories)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Column:
+    """As Polars' series, checked against Polars 2.1, and with another name of `to_list` pandas' own arrays."""
+
+    def __init__(self, values: list[Any], name: str = "", dtype: str = "Float64") -> None:
+        self.values, self.name, self.dtype = values, name, dtype
+
+    def equals(self, other: Column) -> bool:
+        return self.values == other.values
+
+    def to_list(self) -> list[Any]:
+        return self.values
+
+
+class Columns:
+    """As Polars' frames."""
+
+    def __init__(self, *columns: Column) -> None:
+        self.columns = columns
+
+    def equals(self, other: Columns) -> bool:
+        return all(a.equals(b) for a, b in zip(self.columns, other.columns, strict=True))
+
+    def get_columns(self) -> list[Column]:
+        return list(self.columns)
+
+
 class Series(Labels):
     """As pandas' series."""
 
     iloc = None
 
-    def __init__(self, values: list[Any], name: Any, dtype: str, index: Labels, attrs: dict[str, Any]) -> None:
+    def __init__(self, values: list[Any], name: Any, dtype: Any, index: Labels, attrs: dict[str, Any]) -> None:
         super().__init__(values, [name], dtype)
         self.index, self.attrs = index, attrs
 
@@ -95,7 +133,7 @@ def labels(values: list[Any], names: list[Any] | None = None) -> Labels:
     return Labels(values, names or [None], "int64")
 
 
-def series(values: list[Any], name: Any = None, dtype: str = "int64", index: Labels | None = None,
+def series(values: list[Any], name: Any = None, dtype: Any = "int64", index: Labels | None = None,
            attrs: dict[str, Any] | None = None) -> Series:  # fmt: skip
     return Series(values, name, dtype, index or labels([0]), attrs or {})
 
@@ -135,6 +173,9 @@ SAME = [
     pa.table({"x": [math.nan, None], "y": [[1.0], [2.0]]}),
     pa.array([1, None]),
     pa.schema({"x": pa.int64()}),
+    pa.scalar(math.nan),
+    series(["a"], dtype=Kind("a", "b")),
+    Columns(Column([1.0, math.nan], "x"), Column([], "y")),
 ]
 DIFFERENT = [
     (0.0, -0.0),
@@ -168,6 +209,16 @@ DIFFERENT = [
     (pa.table({"a": [0.0]}), pa.table({"a": [-0.0]})),
     (pa.table({"a": [1]}), pa.table({"a": [1]}).replace_schema_metadata({"n": "7"})),
     (pa.array([1]), pa.array([1], pa.int8())),
+    (pa.scalar(0.0), pa.scalar(-0.0)),
+    (pa.scalar(1), pa.scalar(1, pa.int8())),
+    (series(["a"], dtype=Kind("a", "b")), series(["a"], dtype=Kind("b", "a"))),
+    (Column([0.0]), Column([-0.0])),
+    (Column([1.0], "a"), Column([1.0], "b")),
+    (Column([1.0]), Column([1.0], dtype="Float32")),
+    (Columns(Column([0.0])), Columns(Column([-0.0]))),
+    (np.array([complex(1, 0.0)]), np.array([complex(1, -0.0)])),
+    (np.ma.masked_array([1, 2], [True, False]), np.ma.masked_array([3, 2], [True, False])),
+    ({math.nan: 1}, {-math.nan: 2}),
     (Plain([1]), Plain([2])),
     (Frame(1, 2), Frame(1, 3)),
     (Unclear(1, 2), Unclear(1, 3)),
@@ -188,6 +239,10 @@ def returned(a: Any, b: Any) -> None:
 @pytest.mark.parametrize("value", SAME, ids=lambda value: type(value).__name__)
 def test_copies_are_the_same(value):
     returned(value, copy.deepcopy(value))
+
+
+def test_one_nan_is_as_good_a_key_as_another():
+    returned({math.nan: [1]}, {-math.nan: [1]})
 
 
 def test_budgets_are_the_same_when_their_histories_are():

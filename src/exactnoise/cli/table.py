@@ -27,8 +27,9 @@ Parse = Callable[[Sequence[str]], NDArray[Any]]
 _BOM = "\ufeff"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _LINE_BREAK_BYTES = re.compile(rb"\r\n?|\n")
-# A number, also as ($12.50), "7" or -, or what stands where one is missing.
-_LIKE_DATA = re.compile(r"\W*+(\d|(inf(inity)?|n\W?a|nan|null|none)?\W*+$)", re.IGNORECASE)
+# A number, also as ($12.50), "7" or -, or what stands where one is missing. It can be anywhere in a cell: what
+# separates a row may be no comma, so that a cell here is several of the row's.
+_LIKE_DATA = re.compile(r"\b(\d|(inf(inity)?|n\W?a|nan|null|none)\b)|[;:|\t]|\A\W*\Z", re.IGNORECASE)
 _LONGEST_FIELD = 2**24  # characters; Python's own 2**17 is less than a polygon or a document takes
 
 
@@ -151,8 +152,9 @@ class Table:
         """What may help with a column that is not in the header."""
         if (told := separator_told(self.header)) is not None:
             return f"; {told}"
-        if any(map(_LIKE_DATA.match, self.header)):  # without a header the column's first number is here, or is missing
-            return "; what line 1 has is not told: a cell of it is a number or empty, so that it may be a row"
+        # Without a header the column's first number is here, or is missing.
+        if any(map(_LIKE_DATA.search, self.header)):
+            return "; what line 1 has is not told, as it may be a row: a cell is empty, or has a number or a separator"
         return f"; {columns_told(column, self.header)}"
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "power_of_two",
     "root_above",
     "scale_above",
+    "scale_within",
 ]
 
 #: The least delta of Gaussian noise: calibration works with as many digits as delta has zeros.
@@ -163,6 +164,16 @@ def four_digits_up(epsilon: Fraction) -> Fraction:
     """The epsilon rounded up to four significant digits."""
     context = decimal_context(4, ROUND_CEILING)
     return Fraction(context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
+
+
+def scale_within(half_width: Fraction, quantile: float) -> Fraction:
+    """The largest scale at which scale * quantile, with half a step of the default grid, keeps to the half width."""
+    half_step = Fraction(1, 2 ** (_DEFAULT + 1))  # at the least, relative to the scale: where that is a power of two
+    above = half_width / (Fraction(quantile) + half_step)
+    exponent = above.numerator.bit_length() - above.denominator.bit_length()
+    power = Fraction(2) ** (exponent if Fraction(2) ** exponent < above else exponent - 1)
+    # Up to `power` all scales fit. Beyond it the step is that of the next power.
+    return max(power, (half_width - 2 * power * half_step) / Fraction(quantile))
 
 
 def normal_quantile(alpha: float) -> float:

@@ -16,6 +16,7 @@ from exactnoise.mechanisms._parameters import (
     one_price,
     root_above,
     scale_above,
+    scale_within,
 )
 from exactnoise.mechanisms.base import AdditiveMechanism
 
@@ -108,7 +109,7 @@ class Gaussian(AdditiveMechanism):
         cls, half_width: Fraction, sensitivity: Fraction, alpha: float, delta: Fraction | None
     ) -> Fraction:
         assert delta is not None
-        return gaussian_epsilon(float_down(half_width / Fraction(normal_quantile(alpha))), delta, sensitivity)
+        return gaussian_epsilon(float_down(scale_within(half_width, normal_quantile(alpha))), delta, sensitivity)
 
     @cached_property
     def _cost(self) -> PrivacyCost:

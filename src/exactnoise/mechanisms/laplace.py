@@ -16,6 +16,7 @@ from exactnoise.mechanisms._parameters import (
     checked_sensitivity,
     one_price,
     scale_above,
+    scale_within,
 )
 from exactnoise.mechanisms.base import AdditiveMechanism
 
@@ -90,7 +91,7 @@ class Laplace(AdditiveMechanism):
     def _epsilon_guess(
         cls, half_width: Fraction, sensitivity: Fraction, alpha: float, delta: Fraction | None
     ) -> Fraction:
-        return sensitivity * Fraction(-math.log(alpha)) / half_width
+        return sensitivity / scale_within(half_width, -math.log(alpha))
 
     @cached_property
     def _cost(self) -> PrivacyCost:

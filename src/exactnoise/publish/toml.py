@@ -50,6 +50,7 @@ class Document:
             raise JobError(f"{path}: not UTF-8 text") from None
         try:
             data = tomllib.loads(self._text, parse_float=Decimal)
+            repr(data)  # a hexadecimal number is read at any length, but no message could quote it
         except tomllib.TOMLDecodeError as error:  # it names line and column
             raise JobError(f"{path}: not valid TOML: {error}") from None
         except (ValueError, ArithmeticError):  # of int and Decimal: thousands of digits, or an exponent as long

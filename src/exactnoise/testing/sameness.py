@@ -35,7 +35,7 @@ def difference(a: Any, b: Any, name: str) -> str | None:
         return None if a == b else _shown(a, b, name)
     if isinstance(a, Mapping):
         return difference(list(a), list(b), f"the keys of {name}") or _first(
-            difference(a[key], b[key], f"{name}[{key!r}]") for key in a
+            difference(x, y, f"{name}[{key!r}]") for key, x, y in zip(a, a.values(), b.values(), strict=True)
         )
     if isinstance(a, Sequence):
         return _of_sequences(a, b, name)
@@ -60,14 +60,16 @@ def _of_arrays(a: Any, b: Any, name: str) -> str | None:
         return f"{name}: shape {a.shape} and {b.shape}"
     if isinstance(a, np.ma.MaskedArray):
         mask = difference(np.ma.getmaskarray(a), np.ma.getmaskarray(b), f"the mask of {name}")
-        return mask or _of_arrays(a.filled(), b.filled(), name)
+        return mask or _of_arrays(np.ma.getdata(a), np.ma.getdata(b), f"the data of {name}")  # under the mask as well
     if a.dtype.names:
         return _first(_of_arrays(a[field], b[field], f"{name}[{field!r}]") for field in a.dtype.names)
     if a.dtype.kind == "O":
         return _of_sequences(a.ravel().tolist(), b.ravel().tolist(), name)
+    if a.dtype.kind == "c":
+        return _of_arrays(a.real, b.real, f"{name}.real") or _of_arrays(a.imag, b.imag, f"{name}.imag")
     differs = a != b
-    if a.dtype.kind in "fc":
-        differs |= np.signbit(a.real) != np.signbit(b.real)
+    if a.dtype.kind == "f":
+        differs |= np.signbit(a) != np.signbit(b)
         differs &= ~(np.isnan(a) & np.isnan(b))
     elif a.dtype.kind in "mM":
         differs &= ~(np.isnat(a) & np.isnat(b))
@@ -85,7 +87,9 @@ def _of_sequences(a: Any, b: Any, name: str) -> str | None:
 
 
 def _of_frames(a: Any, b: Any, name: str) -> str | None:
-    """`equals` does not look at names and signs of zeros, so that pandas' and Arrow's are compared part by part."""
+    """By parts where the library is pandas, Polars or Arrow, as `equals` looks at no names and no signs of zeros."""
+    if hasattr(a, "as_py"):
+        return _shown(a.type, b.type, name) if a.type != b.type else difference(a.as_py(), b.as_py(), name)
     if hasattr(a, "to_pylist"):
         if hasattr(a, "schema"):
             if not a.schema.equals(b.schema, check_metadata=True):
@@ -102,14 +106,27 @@ def _of_frames(a: Any, b: Any, name: str) -> str | None:
         )
     if hasattr(a, "names") and hasattr(a, "dtype"):
         return difference(list(a.names), list(b.names), f"the names of {name}") or _of_columns(a, b, name)
+    if hasattr(a, "get_columns"):  # Polars
+        return _of_sequences(a.get_columns(), b.get_columns(), f"the columns of {name}")
+    if hasattr(a, "dtype") and (hasattr(a, "tolist") or hasattr(a, "to_list")):
+        return _of_columns(a, b, name)
     return None if a.equals(b) else _shown(a, b, name)
 
 
 def _of_columns(a: Any, b: Any, name: str) -> str | None:
-    """Of pandas."""
+    """Of pandas and Polars."""
     if a.dtype != b.dtype:
         return f"{name}: dtype {a.dtype} and {b.dtype}"
-    return difference(a.name, b.name, f"the name of {name}") or difference(a.tolist(), b.tolist(), name)
+    kinds = getattr(a.dtype, "categories", None), getattr(b.dtype, "categories", None)
+    return (
+        difference(getattr(a, "name", None), getattr(b, "name", None), f"the name of {name}")
+        or difference(*kinds, f"the categories of {name}")
+        or difference(_listed(a), _listed(b), name)
+    )
+
+
+def _listed(column: Any) -> Any:
+    return column.tolist() if hasattr(column, "tolist") else column.to_list()
 
 
 def _of_objects(a: Any, b: Any, name: str) -> str | None:

@@ -33,7 +33,7 @@ class Device:
             noisy = MECHANISM.release(clipped, budget=self.budget, label=day)
         except BudgetExceeded:
             return None  # nothing was drawn and nothing is sent, whatever the count
-        return noisy.to_bytes(8, "little", signed=True)
+        return int(noisy).to_bytes(8, "little", signed=True)
 
 
 class Server:

@@ -43,8 +43,8 @@ def test_a_device_stops_when_its_budget_does(example: ModuleType) -> None:
     assert [spend.label for spend in device.budget.history][:2] == ["day 0", "day 1"]
 
 
-@pytest.mark.parametrize("crashes", [-5, 0, 3, 10, 11, 10**30])
-def test_counts_are_clipped(example: ModuleType, crashes: int) -> None:
+@pytest.mark.parametrize("crashes", [-5, 0, 3, np.int64(3), 10, 11, 10**30])
+def test_counts_are_clipped(example: ModuleType, crashes: int | np.integer) -> None:
     """Over many reports the mean is that of the clipped count, within 7 standard errors."""
     n = 300
     server = example.Server()

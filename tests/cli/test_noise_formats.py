@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,7 @@ def test_a_pipe_is_read_once(run, folder):
         (pa.array([1.5]), "of type float64 (for real numbers say --mechanism laplace)"),
         (pa.array(["73195264"]), "must be of whole numbers, and is of type string"),
         (pa.array([True]), "is of type bool"),
+        (pa.array([Decimal("73195264.5")]), "is of type decimal128(9, 1); convert decimals to floats (double), or to "),
     ],
 )
 def test_wrong_types(run, folder, column, words):

@@ -3,6 +3,7 @@
 import datetime
 import os
 import sqlite3
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,14 @@ def refused_unpaid(tmp_path, error, words, *replaced, visits=None, path="out.csv
         ({"site": ["a"], "minutes": ["1"]}, "column 'minutes' must be numbers; got a column of type string"),
         ({"site": [b"a"], "minutes": [1.0]}, "column 'site' must be"),
         ({"site": [["a"]], "minutes": [1.0]}, "column 'site' must be"),
+        (
+            {"site": ["a"], "minutes": [Decimal("73195264.5")]},
+            r"got a column of type decimal128\(9, 1\): convert decimals to floats \(double\), or to whole numbers",
+        ),
+        (
+            {"site": pa.array([0], pa.timestamp("us", "UTC")), "minutes": [1.0]},
+            r"dates or times without a zone; got a column of type timestamp\[us, tz=UTC\]$",
+        ),
         ({"site": ["a"], "minutes": [datetime.date(2024, 1, 1)]}, "column 'minutes' must be numbers"),
     ],
 )

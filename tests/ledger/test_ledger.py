@@ -155,8 +155,10 @@ def test_what_no_budget_can_be_is_refused(ledger):
 
 
 def test_an_unknown_budget(ledger):
+    with pytest.raises(ValueError, match="no budget 'visit'; it has none yet: check the path, or create it by"):
+        ledger.budget("visit")
     ledger.create("visits", **TERMS)
-    with pytest.raises(ValueError, match="no budget 'visit'; it has 'visits'"):
+    with pytest.raises(ValueError, match=r"no budget 'visit'; it has 'visits'$"):
         ledger.budget("visit")
     with pytest.raises(ValueError, match="no budget 'visit'"):
         ledger.history("visit")

@@ -74,7 +74,10 @@ def test_columns_of_people_are_checked(tmp_path):
         ([("groups_per_person = 1\n", "")], "line 9: limits: groups_per_person is missing"),
         ([("epsilon = 1", "epsilon = 1\ndelta = 1e-6")], "line 5: privacy: .*has a delta"),
         ([("epsilon = 1", "rho = 1")], "line 5: privacy"),
-        ([('budget = "visits"', 'budget = "vists"')], "line 8: privacy.budget: "),
+        (
+            [('budget = "visits"', 'budget = "vists"')],
+            "line 8: privacy.budget: .*it has 'visits': check .*ledger create",
+        ),
         ([('"privacy.db"', '"other.db"')], "line 7: privacy.ledger: there is no .*exactnoise ledger create"),
         (
             [('budget = "visits"', 'budget = "visits"\nunit = "row"')],

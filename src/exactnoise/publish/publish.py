@@ -18,7 +18,7 @@ from exactnoise.accounting.cost import in_words
 from exactnoise.errors import ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
-from exactnoise.ledger.words import ANOTHER_ID
+from exactnoise.ledger.words import ANOTHER_ID, RESTORE
 from exactnoise.publish.durable import sha256_of
 from exactnoise.publish.files import Format, Writer, format_for, open_writer
 from exactnoise.publish.metadata import FORMAT, amounts, metadata_path, statistics_of, versions
@@ -184,7 +184,9 @@ def _finish(staging: Staging, committed: Reservation) -> Snapshot:
             f"{ANOTHER_ID}"
         )
     elif sha256_of(metadata_path(target)) != digests.metadata:
-        raise SnapshotDamaged(f"{metadata_path(target)} is not what was committed with the table that was moved here")
+        raise SnapshotDamaged(
+            f"{metadata_path(target)} is not what was committed with the table that was moved here: {RESTORE}"
+        )
     return Snapshot.open(target)
 
 

@@ -116,7 +116,7 @@ def test_wrong_tables(run, folder):
         connection.execute("INSERT INTO a VALUES (7)")
     connection.close()
     for options, code, words in [
-        ([], 4, "2 tables"),
+        ([], 4, "2 tables: say which one (--table NAME; in a job "),
         (["--table=c"], 4, "no table 'c'"),
         (["--table=b"], 4, "declared REAL"),
         (["--table=a"], 0, ""),

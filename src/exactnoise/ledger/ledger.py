@@ -257,6 +257,8 @@ class Ledger:
         LedgerDamaged
             Something is not as it was written.
         """
+        if known is not None:
+            checked_text(known, "known")
         with transaction(self.path, write=False) as rows:
             rows.check_pages()
             book, met = Book(), known is None
@@ -270,6 +272,8 @@ class Ledger:
 
     def export(self, stream: TextIO) -> None:
         """Write all entries, a JSON object a line, from which the digests can be computed again."""
+        if not callable(getattr(stream, "write", None)):
+            raise TypeError(f"stream must be a file that is open for text, got {type(stream).__name__}")
         for entry in self.history():
             stream.write(json.dumps(entry._asdict(), ensure_ascii=False) + "\n")
 

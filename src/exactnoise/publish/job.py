@@ -53,6 +53,8 @@ class Job(Definition):
         JobError, SchemaError, OSError
             As `run`, but that without a ledger the job's own neighbors and unit are taken.
         """
+        if not isinstance(expected, Expectation | None):
+            raise TypeError(f"expected must be an Expectation, got {type(expected).__name__}")
         budget = self._budget() if self.ledger.exists() else None
         neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
         with self._open() as table:

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,7 @@ def test_a_pipe_is_read_once(run, folder):
         (pa.array([1.5]), "of type float64 (for real numbers say --mechanism laplace)"),
         (pa.array(["73195264"]), "must be of whole numbers, and is of type string"),
         (pa.array([True]), "is of type bool"),
+        (pa.array([Decimal("73195264.5")]), "is of type decimal128(9, 1); convert decimals to floats (double), or to "),
     ],
 )
 def test_wrong_types(run, folder, column, words):
@@ -114,7 +116,7 @@ def test_wrong_tables(run, folder):
         connection.execute("INSERT INTO a VALUES (7)")
     connection.close()
     for options, code, words in [
-        ([], 4, "2 tables"),
+        ([], 4, "2 tables: say which one (--table NAME; in a job "),
         (["--table=c"], 4, "no table 'c'"),
         (["--table=b"], 4, "declared REAL"),
         (["--table=a"], 0, ""),

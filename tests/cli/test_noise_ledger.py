@@ -70,7 +70,11 @@ def test_a_ledger_pays_once(paid, given):
         (["--data-version=1"], "--ledger"),
         ([*LEDGER, "--id=x", "--force"], "--force"),
         ([*LEDGER, "--id=x", "--unit=row"], "--unit: the budget 'visits' has 'person'"),
-        ([*LEDGER[:1], "--budget=b", "--id=x"], "'b'"),
+        (
+            [*LEDGER[:1], "--budget=b", "--id=x"],
+            "the ledger privacy.db has no budget 'b'; it has 'visits': check path and name, or make it by exactnoise "
+            "ledger create privacy.db --budget b --epsilon E --neighbors NEIGHBORS --unit UNIT (",
+        ),
         (
             ["--ledger=none.db", "--budget=b", "--id=x", "--unit=row"],
             "there is no ledger none.db: check the path, or make it by exactnoise ledger create none.db --budget b "

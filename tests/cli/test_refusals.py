@@ -40,6 +40,7 @@ def refused(outcome, code, *words):
         ({"epsilon": "much"}, ["epsilon", "'much'"]),
         ({"epsilon": None}, ["--epsilon"]),
         ({"sensitivity": "0"}, ["sensitivity", "'0'"]),
+        ({"sensitivity": "1.5"}, ["'1.5'; for real numbers use Laplace (on the command line --mechanism laplace)"]),
         ({"epsilon": "0,5"}, ["epsilon", "'0,5'", "a comma is no decimal point"]),
         ({"sensitivity": None}, ["--sensitivity: how much one person can change", "1 for a count"]),
         ({"column": None}, ["--column"]),

@@ -155,8 +155,10 @@ def test_what_no_budget_can_be_is_refused(ledger):
 
 
 def test_an_unknown_budget(ledger):
+    with pytest.raises(ValueError, match="no budget 'visit'; it has none yet: check the path, or create it by"):
+        ledger.budget("visit")
     ledger.create("visits", **TERMS)
-    with pytest.raises(ValueError, match="no budget 'visit'; it has 'visits'"):
+    with pytest.raises(ValueError, match=r"no budget 'visit'; it has 'visits'$"):
         ledger.budget("visit")
     with pytest.raises(ValueError, match="no budget 'visit'"):
         ledger.history("visit")
@@ -317,6 +319,8 @@ def test_history_and_export(ledger):
         before = hashlib.sha256(text.encode()).hexdigest()
         assert line["digest"] == before
     assert ledger.verify() == before
+    with pytest.raises(TypeError, match=r"^stream must be a file that is open for text, got str$"):
+        ledger.export("x.jsonl")
 
 
 def test_a_digest_kept_elsewhere(ledger):
@@ -326,6 +330,8 @@ def test_a_digest_kept_elsewhere(ledger):
     assert ledger.verify(known) != known
     with pytest.raises(ValueError, match="not in the ledger any more"):
         ledger.verify("0" * 64)
+    with pytest.raises(TypeError, match=r"^known must be text"):
+        ledger.verify(ledger)
 
 
 def test_a_clock_that_goes_backwards(ledger, monkeypatch):

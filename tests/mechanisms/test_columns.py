@@ -6,11 +6,13 @@ The behaviour was checked against pandas 3.1, pyarrow 26 and Polars 2.1; the pac
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from exactnoise import DiscreteGaussian, DiscreteLaplace, Laplace, PrivacyBudget
+from exactnoise.mechanisms._data import DECIMALS
 
 QUIET = Laplace(sensitivity=1, scale=2.0**-30, granularity=1, nan=7)
 
@@ -202,6 +204,29 @@ def test_columns_of_other_types(column):
     with pytest.raises(TypeError, match=r"^x must be numbers"):
         Laplace(sensitivity=1, epsilon=1).release(column, budget=budget)
     assert budget.history == ()
+
+
+@pytest.mark.parametrize(
+    ("x", "got"),
+    [
+        ({1, 2}, "an object of type set: pass a list or an array"),
+        ((i for i in [1]), "an object of type generator: pass a list or an array"),
+        ({}.values(), "an object of type dict_values: pass a list or an array"),
+        (None, "an object of type NoneType"),
+        (Decimal(1), "an object of type Decimal"),
+        (
+            np.array([Decimal(1)]),
+            "dtype object: convert it with astype(float), or with astype(int) where all are whole",
+        ),
+        ([Decimal(1)], f"a list with Decimal in it: {DECIMALS}"),
+        (PolarsSeries([None], "Decimal(precision=10, scale=2)", None), f"10, scale=2): {DECIMALS}"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_way_out_is_named(x, got):
+    with pytest.raises(TypeError) as told:
+        QUIET.release(x, budget=None)
+    assert str(told.value).endswith(got)
 
 
 @pytest.mark.parametrize("counts", [{"a": 1}, Counter("aab")], ids=["dict", "Counter"])

@@ -156,7 +156,7 @@ def test_bad_files_of_keys(tmp_path):
         (b"place\na\n", "must have a column 'site'"),
         (b"site\n\xff\n", "no CSV file in UTF-8"),
         (b"site\n", "must have at least one key"),
-        (b"site\na\na\n", "must be distinct"),
+        (b"site\nb\na\nc\na\n", r"line 13: keys.site.file: .*sites\.csv: keys 2 and 4 are the same$"),
     ]:
         (tmp_path / "sites.csv").write_bytes(content)
         with pytest.raises(JobError, match=words):

@@ -95,6 +95,12 @@ class Undescribed:
         raise self.error
 
 
+class Frame(list):
+    """Data frames are iterables of the names of their columns."""
+
+    columns = ("site",)
+
+
 TABLES = {
     "lengths": (lambda: {"x": [1], "y": [1, 2]}, "of one length"),
     "empty": (lambda: {}, "at least one"),
@@ -104,7 +110,11 @@ TABLES = {
     "none": (lambda: iter(()), "returned no batch"),
     "numbers": (lambda: [1], "must return a mapping"),
     "text": (lambda: "site", "must return a mapping"),
-    "nothing": (lambda: None, "not iterable"),
+    "numbers that come": (lambda: iter([1]), "iterable of these, got list_iterator of int"),
+    "names alone": (lambda: ["site"], "iterable of these, got list of str"),
+    "nothing": (lambda: None, r"must return a mapping .*, got None: does it lack a return\?"),
+    "a number": (lambda: 7, "must return a mapping .*, got int"),
+    "a frame": (lambda: Frame(), "must return a mapping .*, got Frame"),
     "metadata": (lambda: Undescribed(ValueError("undescribed")), "undescribed"),
     "metadata that cannot be read": (lambda: Undescribed(OSError("unread")), "unread"),
     "metadata that cannot be written": (lambda: type("", (Undescribed,), {"metadata": lambda _: 1})(None), "iterable"),

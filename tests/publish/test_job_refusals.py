@@ -3,6 +3,7 @@
 import datetime
 import os
 import sqlite3
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,14 @@ def refused_unpaid(tmp_path, error, words, *replaced, visits=None, path="out.csv
         ({"site": ["a"], "minutes": ["1"]}, "column 'minutes' must be numbers; got a column of type string"),
         ({"site": [b"a"], "minutes": [1.0]}, "column 'site' must be"),
         ({"site": [["a"]], "minutes": [1.0]}, "column 'site' must be"),
+        (
+            {"site": ["a"], "minutes": [Decimal("73195264.5")]},
+            r"got a column of type decimal128\(9, 1\): convert decimals to floats \(double\), or to whole numbers",
+        ),
+        (
+            {"site": pa.array([0], pa.timestamp("us", "UTC")), "minutes": [1.0]},
+            r"dates or times without a zone; got a column of type timestamp\[us, tz=UTC\]$",
+        ),
         ({"site": ["a"], "minutes": [datetime.date(2024, 1, 1)]}, "column 'minutes' must be numbers"),
     ],
 )
@@ -65,7 +74,10 @@ def test_columns_of_people_are_checked(tmp_path):
         ([("groups_per_person = 1\n", "")], "line 9: limits: groups_per_person is missing"),
         ([("epsilon = 1", "epsilon = 1\ndelta = 1e-6")], "line 5: privacy: .*has a delta"),
         ([("epsilon = 1", "rho = 1")], "line 5: privacy"),
-        ([('budget = "visits"', 'budget = "vists"')], "line 8: privacy.budget: "),
+        (
+            [('budget = "visits"', 'budget = "vists"')],
+            "line 8: privacy.budget: .*it has 'visits': check .*ledger create",
+        ),
         ([('"privacy.db"', '"other.db"')], "line 7: privacy.ledger: there is no .*exactnoise ledger create"),
         (
             [('budget = "visits"', 'budget = "visits"\nunit = "row"')],

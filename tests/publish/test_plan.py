@@ -136,6 +136,12 @@ def test_a_price_that_does_not_fit(tmp_path):
     assert "too little" in str(plan)
 
 
+def test_what_is_expected_is_an_expectation(tmp_path):
+    ledger(tmp_path)
+    with pytest.raises(TypeError, match=r"^expected must be an Expectation, got float"):
+        loaded(tmp_path).plan(expected=9.0)
+
+
 def test_without_a_ledger_the_relation_must_be_said(tmp_path):
     with pytest.raises(JobError, match=r"line 5: privacy: there is no ledger .*; to plan without it, say neighbors"):
         loaded(tmp_path).plan()

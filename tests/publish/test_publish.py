@@ -239,7 +239,7 @@ def test_a_changed_file_is_not_drawn_again(tmp_path, budget, name):
     publish_visits(tmp_path)
     with (tmp_path / name).open("ab") as file:
         file.write(b" ")
-    with pytest.raises(SnapshotDamaged, match="not what was released"):
+    with pytest.raises(SnapshotDamaged, match=r"not what was released.*; restore it from a copy"):
         publish_visits(tmp_path, never)
     assert budget.spent == costs(1)
 
@@ -261,6 +261,8 @@ def test_a_refusal_reads_nothing(tmp_path, budget):
     ("error", "wrong"),
     [
         (TypeError, {"budget": PrivacyBudget(epsilon=1, neighbors="add-remove", unit="person")}),
+        (TypeError, {"make": {"visits": [1]}}),
+        (ValueError, {"format": "xlsx"}),
         (TypeError, {"epsilon": None}),
         (ValueError, {"epsilon": 0}),
         (ValueError, {"epsilon": "nan"}),
@@ -279,7 +281,7 @@ def test_a_refusal_reads_nothing(tmp_path, budget):
 )
 def test_wrong_parameters(tmp_path, budget, error, wrong):
     with pytest.raises(error):
-        publish_visits(tmp_path, never, **wrong)
+        publish_visits(tmp_path, **({"make": never} | wrong))
     assert budget.ledger.history("visits")[1:] == ()
     assert files(tmp_path) == []
 

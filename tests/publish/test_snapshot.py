@@ -89,6 +89,11 @@ def test_tampered_metadata(snapshot, tmp_path):
         Snapshot.open(snapshot.path).verify(Ledger(tmp_path / "privacy.db"))
 
 
+def test_the_name_of_a_ledger_is_none(snapshot):
+    with pytest.raises(TypeError, match=r"^ledger must be a Ledger, .*, got str$"):
+        snapshot.verify("privacy.db")
+
+
 def test_a_release_of_another_ledger(snapshot, tmp_path):
     other = Ledger(tmp_path / "other.db")
     with pytest.raises(SnapshotDamaged, match="nothing was committed under the id 'day 1'"):
@@ -267,6 +272,13 @@ def test_a_table_that_is_another(snapshot, tmp_path):
     assert rows(db) == []
     snapshot.to_sqlite(db, 'the "visits"; DROP TABLE visits')
     assert rows(db, '"the ""visits""; DROP TABLE visits"')
+
+
+@pytest.mark.parametrize(("error", "table"), [(ValueError, ""), (ValueError, " "), (TypeError, None)])
+def test_a_table_without_a_name(snapshot, tmp_path, error, table):
+    with pytest.raises(error, match=r"^table must "):
+        snapshot.to_sqlite(tmp_path / "public.db", table)
+    assert not (tmp_path / "public.db").exists()
 
 
 def test_a_file_that_is_no_database(snapshot, tmp_path):

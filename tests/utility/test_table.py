@@ -180,6 +180,8 @@ def test_targets_that_are_refused() -> None:
         epsilon_for(Laplace, 1, measure="bias", sensitivity=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="target must be"):
         epsilon_for(Laplace, -1, sensitivity=1)
+    with pytest.raises(ValueError, match=r"^half_width must be a positive number, got 0$"):
+        epsilon_for("laplace", 0, sensitivity=1)
     with pytest.raises(TypeError, match="no closed form"):
         epsilon_for(lambda **_: 0, 1, exact=0)
     with pytest.raises(ValueError, match="any epsilon is enough"):

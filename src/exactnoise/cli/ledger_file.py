@@ -6,10 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from exactnoise.cli.errors import UsageError
-from exactnoise.errors import ExactNoiseError
 from exactnoise.ledger import Ledger, LedgerBudget
 from exactnoise.ledger.store import APPLICATION
-from exactnoise.ledger.words import no_ledger
+from exactnoise.ledger.words import no_budget
 
 __all__ = ["is_ledger", "opened", "opened_budget"]
 
@@ -34,12 +33,7 @@ def opened_budget(
     path: Path, name: str, *, amounts: Collection[str], neighbors: str | None, unit: str | None
 ) -> LedgerBudget:
     """A budget of the ledger, to be spent from; the rest is for who has none yet."""
-    if not path.exists():
-        raise UsageError(no_ledger(path, name, amounts=amounts, neighbors=neighbors, unit=unit))
-    ledger = opened(path)
-    try:
-        return ledger.budget(name)
-    except ExactNoiseError:
-        raise
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    budgets = {budget.name: budget for budget in opened(path).budgets()} if path.exists() else None
+    if budgets is None or name not in budgets:
+        raise UsageError(no_budget(path, name, budgets, amounts=amounts, neighbors=neighbors, unit=unit))
+    return budgets[name]

@@ -17,6 +17,7 @@ from exactnoise.cli.progress import Progress
 from exactnoise.cli.table import Parse, Table
 from exactnoise.errors import SchemaError
 from exactnoise.mechanisms import AdditiveMechanism
+from exactnoise.mechanisms._data import DECIMALS
 from exactnoise.publish import files
 
 __all__ = ["Source", "TextSource", "TypedSource", "ahead", "open_source", "refuse_no_rows"]
@@ -123,6 +124,7 @@ class TypedSource:
         numbers = kind.lstrip("u").startswith("int")
         if not numbers and (self._whole or not kind.startswith(("float", "double", "halffloat"))):
             hint = f" (for real numbers say --mechanism {instead})" if kind.startswith(("float", "double")) else ""
+            hint = f"; {DECIMALS}" if kind.startswith("decimal") else hint
             what = "whole numbers" if self._whole else "numbers"
             raise SchemaError(
                 f"{self._path.name}: column {self._column!r} must be of {what}, and is of type {kind}{hint}"

@@ -19,7 +19,7 @@ from exactnoise.ledger.book import Account, Book, Reservation, terms_of
 from exactnoise.ledger.budget import LedgerBudget
 from exactnoise.ledger.holder import Holder
 from exactnoise.ledger.store import Entry, Line, Rows, checked_text, open_or_create, transaction
-from exactnoise.ledger.words import ANOTHER_ID
+from exactnoise.ledger.words import ANOTHER_ID, named
 
 __all__ = ["Ledger"]
 
@@ -257,6 +257,8 @@ class Ledger:
         LedgerDamaged
             Something is not as it was written.
         """
+        if known is not None:
+            checked_text(known, "known")
         with transaction(self.path, write=False) as rows:
             rows.check_pages()
             book, met = Book(), known is None
@@ -270,6 +272,8 @@ class Ledger:
 
     def export(self, stream: TextIO) -> None:
         """Write all entries, a JSON object a line, from which the digests can be computed again."""
+        if not callable(getattr(stream, "write", None)):
+            raise TypeError(f"stream must be a file that is open for text, got {type(stream).__name__}")
         for entry in self.history():
             stream.write(json.dumps(entry._asdict(), ensure_ascii=False) + "\n")
 
@@ -386,8 +390,9 @@ class Ledger:
     def _account(self, name: str) -> Account:
         account = self._book.accounts.get(name)
         if account is None:
-            names = ", ".join(map(repr, self._book.accounts)) or "none"
-            raise ValueError(f"the ledger {self.path} has no budget {name!r}; it has {names}")
+            way_out = ": check the path, or create it by exactnoise ledger create (in Python Ledger.create)"
+            told = named(self._book.accounts) + ("" if self._book.accounts else way_out)
+            raise ValueError(f"the ledger {self.path} has no budget {name!r}; it has {told}")
         return account
 
     def _to_recover(self, named: list[str] | None) -> list[Reservation]:

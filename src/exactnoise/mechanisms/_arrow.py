@@ -10,6 +10,7 @@ Source: The Arrow C data, C stream and PyCapsule interfaces, and the columnar fo
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
@@ -36,7 +37,7 @@ _Missing: TypeAlias = npt.NDArray[np.bool_] | None
 
 
 class UnsupportedFormatError(Exception):
-    """A column of a type that is not read here, in Arrow's format notation."""
+    """A column of a type that is not read here."""
 
 
 class Text:
@@ -160,6 +161,15 @@ _memory_view = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_ssize_t, c
 _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
+def _in_words(form: str) -> str:
+    """A type as Arrow's libraries call it, where tables often have it; else in the notation of the interface."""
+    if zoned := re.fullmatch("ts([smun]):(.+)", form):
+        return f"a column of type timestamp[{zoned[1].removesuffix('s')}s, tz={zoned[2]}]"
+    if decimal := re.fullmatch(r"d:(\d+),(-?\d+)(?:,(\d+))?", form):
+        return f"a column of type decimal{decimal[3] or 128}({decimal[1]}, {decimal[2]})"
+    return f"Arrow format {form!r}"
+
+
 def exports(x: Any) -> bool:
     """Whether an object offers a column in this way."""
     return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
@@ -255,7 +265,7 @@ class _Layout:
             return np.dtype("?" if self._format == _BOOL else "M8[D]")
         if self._format in _OFFSETS or self._format == _VIEWS:
             return None
-        raise UnsupportedFormatError(f"Arrow format {self._format!r}")
+        raise UnsupportedFormatError(_in_words(self._format))
 
     def _reader(self) -> Callable[[Any, int, int, _Missing], npt.NDArray[Any] | Text]:
         if self._format in _FIXED:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from exactnoise import _native
 from exactnoise._refine import Form
 from exactnoise.mechanisms import _arrow
 
-__all__ = ["KERNEL_DTYPES", "Lanes", "is_untyped", "read"]
+__all__ = ["DECIMALS", "KERNEL_DTYPES", "Lanes", "is_untyped", "read"]
 
 _NUMERIC = re.compile("u?int(8|16|32|64)|float(16|32|64)?|double|halffloat|bool(ean)?")
 
@@ -28,6 +29,14 @@ _ACCEPTED = (
     "Arrow column, or a single number"
 )
 _LISTS = "a list of numbers, or nested lists of one shape"
+
+#: What to do with decimals, which neither integers nor doubles hold.
+DECIMALS = "convert decimals to floats (double), or to whole numbers of a smaller unit, such as cents"
+_WAYS_OUT = {
+    "a column of type decimal": DECIMALS,
+    "a list with Decimal in it": DECIMALS,
+    "dtype object": "convert it with astype(float), or with astype(int) where all are whole",
+}
 
 
 class Lanes(NamedTuple):
@@ -138,7 +147,9 @@ def read(x: Any, name: str = "x", *, accepted: str | None = None) -> Lanes:
         if values.dtype.kind not in "iubf" or values.dtype.itemsize > 8:
             raise _UnreadableError(f"dtype {values.dtype}")
     except _UnreadableError as error:
-        raise TypeError(f"{name} must be {accepted or error.accepted}; got {error}") from None
+        ways_out = (f": {way_out}" for got, way_out in _WAYS_OUT.items() if str(error).startswith(got))
+        way_out = "" if accepted else next(ways_out, "")
+        raise TypeError(f"{name} must be {accepted or error.accepted}; got {error}{way_out}") from None
     return Lanes(values.reshape(()) if scalar else values, missing, scalar)
 
 
@@ -179,10 +190,12 @@ def _columns(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         return np.asarray(x.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))), missing
     if _arrow.exports(x) and not isinstance(getattr(x, "dtype", None), np.dtype):
         return _from_arrow(x)
-    try:
-        return np.asarray(x), None
-    except ValueError:  # of a nest of sequences, such as what groupby returns; NumPy's words tell their number
-        raise _UnreadableError(f"a {type(x).__name__}") from None
+    with suppress(ValueError):  # of a nest of sequences, such as what groupby returns; NumPy's words tell their lengths
+        values = np.asarray(x)
+        if values.ndim or values.dtype.kind != "O":  # else no array has come of it
+            return values, None
+    way_out = ": pass a list or an array" if isinstance(x, Iterable) else ""
+    raise _UnreadableError(f"an object of type {type(x).__name__}{way_out}")
 
 
 def _from_arrow(x: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:

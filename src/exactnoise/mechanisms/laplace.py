@@ -163,7 +163,10 @@ class DiscreteLaplace(AdditiveMechanism):
     ) -> None:
         exact_sensitivity = checked_sensitivity("DiscreteLaplace", sensitivity, _L1)
         if exact_sensitivity.denominator != 1:
-            raise ValueError(f"sensitivity must be a whole number for integer data, got {sensitivity!r}")
+            raise ValueError(
+                f"sensitivity must be a whole number for integer data, got {sensitivity!r}; for real numbers use "
+                "Laplace (on the command line --mechanism laplace)"
+            )
         price, exact_scale = _price_and_scale("DiscreteLaplace", exact_sensitivity, epsilon, scale)
         check_integer_scale("the scale sensitivity / epsilon", exact_scale, "Laplace")
         self._fix_noise(exact_sensitivity, price, scale_above(exact_scale), 0, 0.0)

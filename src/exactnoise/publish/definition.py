@@ -370,6 +370,10 @@ def _from_file(section: Section, name: str, folder: Path, date: str, data: Path)
     if None in values:
         place = values.index(None)
         raise section.error("file", f"{path}: key {place + 1} is no {kind}")
+    first: dict[Any, int] = {}
+    for place, key in enumerate(values, 1):
+        if first.setdefault(key, place) != place:
+            raise section.error("file", f"{path}: keys {first[key]} and {place} are the same")
     return values
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from exactnoise.accounting import PrivacyBudget
-from exactnoise.errors import BudgetExceeded, ExactNoiseError
+from exactnoise.errors import BudgetExceeded
 from exactnoise.ledger import Ledger, LedgerBudget
-from exactnoise.ledger.words import no_ledger
+from exactnoise.ledger.words import no_budget
 from exactnoise.publish.definition import Definition
 from exactnoise.publish.durable import check_folder
 from exactnoise.publish.exact import Released, Totals, rehearsed
@@ -53,6 +53,8 @@ class Job(Definition):
         JobError, SchemaError, OSError
             As `run`, but that without a ledger the job's own neighbors and unit are taken.
         """
+        if not isinstance(expected, Expectation | None):
+            raise TypeError(f"expected must be an Expectation, got {type(expected).__name__}")
         budget = self._budget() if self.ledger.exists() else None
         neighbors, unit = (budget.neighbors, budget.unit) if budget else self._relation()
         with self._open() as table:
@@ -146,14 +148,11 @@ class Job(Definition):
     def _budget(self) -> LedgerBudget:
         privacy = self.section.section("privacy")
         if not self.ledger.exists():
-            raise privacy.error("ledger", self._no_ledger())
-        ledger = Ledger(self.ledger)
-        try:
-            budget = ledger.budget(self.budget)
-        except ExactNoiseError:
-            raise
-        except ValueError as error:
-            raise privacy.error("budget", str(error)) from None
+            raise privacy.error("ledger", self._no_budget(None))
+        budgets = {budget.name: budget for budget in Ledger(self.ledger).budgets()}
+        if self.budget not in budgets:
+            raise privacy.error("budget", self._no_budget(budgets))
+        budget = budgets[self.budget]
         for name in ("neighbors", "unit"):
             said, true = getattr(self, name), getattr(budget, name)
             if said is not None and said != true:
@@ -171,13 +170,14 @@ class Job(Definition):
         if self.neighbors not in ("add-remove", "replace-one") or self.unit is None:
             raise privacy.error(
                 None,
-                f"{self._no_ledger()}; to plan without it, say neighbors = 'add-remove' or 'replace-one' and "
+                f"{self._no_budget(None)}; to plan without it, say neighbors = 'add-remove' or 'replace-one' and "
                 "unit = 'person', 'row' or another name here",
             )
         return self.neighbors, self.unit
 
-    def _no_ledger(self) -> str:
-        return no_ledger(self.ledger, self.budget, amounts=self.price, neighbors=self.neighbors, unit=self.unit)
+    def _no_budget(self, budgets: Collection[str] | None) -> str:
+        known = {"neighbors": self.neighbors, "unit": self.unit}
+        return no_budget(self.ledger, self.budget, budgets, amounts=self.price, **known)
 
 
 class _Table:

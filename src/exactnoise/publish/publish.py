@@ -7,7 +7,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from exactnoise.accounting.cost import in_words
 from exactnoise.errors import ExactNoiseError, IdConflict, LedgerNote, SnapshotDamaged
 from exactnoise.ledger import LedgerBudget, Reservation
 from exactnoise.ledger.store import canonical, checked_text
-from exactnoise.ledger.words import ANOTHER_ID
+from exactnoise.ledger.words import ANOTHER_ID, RESTORE
 from exactnoise.publish.durable import sha256_of
 from exactnoise.publish.files import Format, Writer, format_for, open_writer
 from exactnoise.publish.metadata import FORMAT, amounts, metadata_path, statistics_of, versions
@@ -130,6 +130,8 @@ def publish(
     """
     if not isinstance(budget, LedgerBudget):
         raise TypeError(f"publish spends from a budget of a Ledger, got {budget!r}")
+    if not callable(make):
+        raise TypeError(f"make must be a function that takes a budget and returns the table, got {type(make).__name__}")
     target = Path(os.path.abspath(path))  # noqa: PTH100 - the name that was given, not what a link points to
     form = format_for(target, format)
     limits = budget._filter()
@@ -184,7 +186,9 @@ def _finish(staging: Staging, committed: Reservation) -> Snapshot:
             f"{ANOTHER_ID}"
         )
     elif sha256_of(metadata_path(target)) != digests.metadata:
-        raise SnapshotDamaged(f"{metadata_path(target)} is not what was committed with the table that was moved here")
+        raise SnapshotDamaged(
+            f"{metadata_path(target)} is not what was committed with the table that was moved here: {RESTORE}"
+        )
     return Snapshot.open(target)
 
 
@@ -318,15 +322,18 @@ class _Attempt:
     def _batches(self, make: Make) -> Iterator[Mapping[str, Any]]:
         """What `make` returns, as mappings."""
         self._made = make(self._purse)
-        whole = isinstance(self._made, Mapping) or callable(getattr(self._made, "columns", None))
-        for batch in (self._made,) if whole else self._made:
+        made = self._made
+        whole = isinstance(made, (Mapping, str)) or hasattr(made, "columns") or not isinstance(made, Iterable)
+        for batch in (made,) if whole else made:
             columns = batch.columns() if callable(getattr(batch, "columns", None)) else batch
             if self._is_fork():
                 raise RuntimeError("make came back in a process that it forked; only the one that called it publishes")
             if not isinstance(columns, Mapping):
+                got = "None: does it lack a return?" if made is None else type(made).__name__
+                got += "" if whole else f" of {type(columns).__name__}"
                 raise TypeError(
                     "make must return a mapping of names to columns, something whose columns() is one, or an iterable "
-                    f"of these, got {type(self._made).__name__}"
+                    f"of these, got {got}"
                 )
             yield columns
 

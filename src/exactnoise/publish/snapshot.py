@@ -17,7 +17,7 @@ import numpy as np
 from exactnoise.aggregates import Mean, Variance
 from exactnoise.errors import SnapshotDamaged
 from exactnoise.ledger import Ledger
-from exactnoise.ledger.store import APPLICATION
+from exactnoise.ledger.store import APPLICATION, checked_text
 from exactnoise.mechanisms._parameters import checked_alpha
 from exactnoise.mechanisms.base import AdditiveMechanism
 from exactnoise.publish.durable import sha256_of
@@ -99,6 +99,8 @@ class Snapshot:
         LedgerDamaged, LedgerUnavailable
             The ledger itself is not as it was written, or cannot be read.
         """
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise TypeError(f"ledger must be a Ledger, such as Ledger('privacy.db'), got {type(ledger).__name__}")
         table = sha256_of(self.path, tell)
         if table is None or table != self.metadata.get("sha256"):
             raise SnapshotDamaged(f"{self.path} is not what was released: its sha256 is not the one in its metadata")
@@ -180,7 +182,7 @@ class Snapshot:
         OSError
             The file cannot be opened or written, or is locked.
         """
-        file = Path(db)
+        file, table = Path(db), checked_text(table, "table")
         if file.name and any(os.path.lexists(metadata_path(path)) for path in (file, file.resolve())):
             raise _taken(db, "is a released table, which never changes")
         columns = self.read()

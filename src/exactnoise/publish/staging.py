@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exactnoise.errors import LedgerDamaged, SnapshotDamaged, SnapshotLost
+from exactnoise.ledger.words import RESTORE
 from exactnoise.publish.durable import folder_to_disk, give_usual_permissions, make_private, sha256_of, to_disk
 from exactnoise.publish.metadata import metadata_path
 
@@ -126,12 +127,11 @@ class Staging:
         folder_to_disk(self.table.parent)
         for role, final in self._final.items():
             if not os.path.lexists(final):
-                raise SnapshotLost(
-                    f"{final} was released and is gone; it is not drawn again: restore it from a copy, or publish anew "
-                    "under another id"
-                )
+                raise SnapshotLost(f"{final} was released and is gone; it is not drawn again: {RESTORE}")
             if not sealed and sha256_of(final) != getattr(digests, role):
-                raise SnapshotDamaged(f"{final} is not what was released: its sha256 is not the one in the ledger")
+                raise SnapshotDamaged(
+                    f"{final} is not what was released: its sha256 is not the one in the ledger; {RESTORE}"
+                )
 
 
 def remove_leftovers(target: Path, ledger: str, id: str) -> None:  # noqa: A002 - the word for it

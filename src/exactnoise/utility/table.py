@@ -172,7 +172,7 @@ def epsilon_for(
     mechanism: Any = MECHANISMS.get(what) if isinstance(what, str) else what
     plain = isinstance(mechanism, type) and issubclass(mechanism, AdditiveMechanism) and params.keys() <= _PLAIN
     if measure == "half_width" and plain:
-        epsilon: Fraction = mechanism.from_accuracy(half_width=largest, alpha=checked, **params).epsilon
+        epsilon: Fraction = mechanism.from_accuracy(half_width=target, alpha=checked, **params).epsilon
         return epsilon
 
     def fits(epsilon: Fraction) -> bool:

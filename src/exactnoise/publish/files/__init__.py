@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -80,8 +80,10 @@ def format_for(path: Path, form: Format | None = None) -> Format:
     Raises
     ------
     ValueError
-        No format is asked for, and the name ends in one that is not written.
+        The format asked for is none of these, or none is and the name ends in one that is not written.
     """
+    if form not in (None, *get_args(Format)):
+        raise ValueError(f"format must be one of {', '.join(get_args(Format))}, got {form!r}")
     if form is None and _OTHER_FORMATS.fullmatch(path.suffix):
         raise ValueError(
             f"{path.name}: {path.suffix} is a format that is not written; take .csv, .parquet, .arrow or .db"

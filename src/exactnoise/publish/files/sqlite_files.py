@@ -108,7 +108,10 @@ class SqliteTable(Table):
         if table is None and len(tables) == 1:
             return str(tables[0])
         if table is None:
-            raise SchemaError(f"{self.name} has {len(tables)} tables: say which one (table = ...)")
+            raise SchemaError(
+                f'{self.name} has {len(tables)} tables: say which one (--table NAME; in a job table = "NAME" under '
+                "[input])"
+            )
         if table not in tables:
             raise SchemaError(f"{self.name}: there is no table {table!r} (case matters)")
         return table

@@ -21,6 +21,7 @@ from exactnoise._refine import (
     gaussian_sigma,
     grid_value,
 )
+from exactnoise._refine.calibration import _step_below
 
 STEPS = [2.0**-30, 0.3, 1.0, 1000.3, 2.0**20, 1.3 * 2.0**30, 2.0**36]
 BITS = 500
@@ -89,6 +90,12 @@ def test_gaussian_epsilon_is_the_smallest_double(sigma, places, sensitivity):
     # The two calibrations are inverse: the sigma for this epsilon is this one, or less by rounding.
     again = gaussian_sigma(epsilon, delta, sensitivity) if epsilon > Fraction(1, 10**300) else sigma
     assert again <= sigma
+
+
+@given(st.floats(0.01, 1e6), st.fractions(Fraction(1, 10**6), 100))
+def test_the_step_below(sigma, epsilon):
+    place = epsilon * Fraction(sigma) ** 2 - HALF
+    assert _step_below(sigma, epsilon) < place <= _step_below(sigma, epsilon) + 1
 
 
 def test_ideal_is_public_parameters_alone():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
+import re
 import sys
 import time
 from decimal import Decimal
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exactnoise.accounting.amount import approximately, exact, float_down, float_up, text
+from exactnoise.accounting.amount import approximately, exact, float_down, float_up, from_text, text
 
 MAX = sys.float_info.max
 TINY = 5e-324
@@ -85,6 +87,37 @@ def test_refused_values(value):
     assert time.process_time() - started < 1
     assert repr(value)[:20] in str(refusal.value)
     assert len(str(refusal.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("0,1", "a ratio such as '1/11', got '0,1'; a comma is no decimal point"),
+        ("0.1 %", "a ratio such as '1/11', got '0.1 %'"),
+        ("1E99999999999999999999", "must lie between 1e-400 and 1e400 and end within 2000 decimal places, "),
+    ],
+)
+def test_what_is_wrong_with_a_text(value, told):
+    with pytest.raises(ValueError, match=r"^epsilon must ") as refusal:
+        exact(value, "epsilon")
+    assert told in str(refusal.value)
+    assert ("comma" in str(refusal.value)) == ("," in value)
+
+
+@numbers.Real.register
+class Opaque:
+    """A real number that does not tell its value as a ratio."""
+
+
+def test_reals_without_a_ratio():
+    with pytest.raises(TypeError, match=r"^epsilon must be a number .*, got .*Opaque"):
+        exact(Opaque(), "epsilon")
+
+
+@pytest.mark.parametrize("written", [5, 0.5, None, b"1"])
+def test_only_text_is_read_as_what_was_written(written):
+    with pytest.raises(TypeError, match=f"^delta must be text, got {re.escape(repr(written))}$"):
+        from_text(written, "delta")
 
 
 @pytest.mark.parametrize("legacy", [False, "1.13", "1.21"])

@@ -295,6 +295,7 @@ def test_a_rho_budget_takes_the_rho_of_a_cost_in_both_currencies():
         ({"delta": 1, "method": "basic"}, ValueError, "delta must be a positive number below 1"),
         ({"delta": 1e-6}, TypeError, "needs method: 'basic', .* or 'zcdp'"),
         ({"method": "zcdp"}, ValueError, "method 'zcdp' needs a delta beside the epsilon"),
+        ({"method": "advanced"}, ValueError, "^method must be 'basic' for a budget in epsilon, got 'advanced'$"),
         ({"delta": 1e-6, "method": "advanced"}, ValueError, "method must be 'basic' or 'zcdp' .* got 'advanced'"),
         ({"epsilon": None, "rho": 1, "method": "basic"}, ValueError, "method must be 'zcdp'"),
     ],
@@ -408,6 +409,24 @@ def test_refused_weights_spend_nothing(weights, error):
 
 
 # --- one budget, one process ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cap", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6, "method": "basic"}, {"rho": 1}], ids=str)
+def test_what_is_closed_spends_no_more(cap):
+    """Nor do its parts, and theirs; what was spent before is still told."""
+    budget = PrivacyBudget(neighbors="add-remove", unit="person", **cap)
+    one, other = budget.split(1, 1)
+    (inner,) = one.split(1)
+    cost = PrivacyCost(**dict.fromkeys(set(cap) & {"epsilon", "rho"}, "0.125"))
+    inner.spend(cost)
+    budget._close()
+    crumb = PrivacyCost(**dict.fromkeys(set(cap) & {"epsilon", "rho"}, Fraction(1, 10**30)))
+    for closed in (budget, one, other, inner):
+        with pytest.raises(BudgetExceeded):
+            closed.spend(crumb)
+    assert inner.history[0].cost == cost
+    assert [spend.label for spend in other.history] == ["closed"]
+    assert other.history[0].cost == other.total
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])

@@ -44,7 +44,7 @@ def test_amounts_are_exact():
     [
         ({}, TypeError, "needs epsilon, or rho, or both"),
         ({"delta": 1e-6}, TypeError, "needs epsilon, or rho, or both"),
-        ({"delta": 1e-6, "rho": 1}, TypeError, "delta belongs to epsilon"),
+        ({"delta": 1e-6, "rho": 1}, TypeError, "^delta belongs to epsilon: give both, or rho alone$"),
         ({"epsilon": -0.1}, ValueError, "epsilon must be zero or a positive number, got -0.1"),
         ({"epsilon": math.nan}, ValueError, "epsilon must be finite, got nan"),
         ({"epsilon": math.inf}, ValueError, "epsilon must be finite, got inf"),

@@ -57,6 +57,10 @@ class FakePermuteAndFlip(FakeLaplace):
         self.cost = PrivacyCost(epsilon=epsilon)
 
 
+class FakeZeroConcentrated(FakeGaussian):
+    priced_by = (("rho",),)
+
+
 class FakeSecret(FakeLaplace):
     """Priced by epsilon, but at an (epsilon, delta) that implies no rho."""
 
@@ -257,7 +261,19 @@ def test_no_delta_remains():
         ({"epsilon": 1}, FakeLaplace, {"scale": 1}, "leave out scale"),
         ({"epsilon": 1}, FakeGaussian, {"rho": 1}, "leave out rho"),
         ({"rho": 1}, FakeSecret, {}, "FakeSecret has no rho"),
-        ({"epsilon": 1}, object, {}, "fit needs a mechanism's class"),
+        (
+            {"epsilon": 1},
+            object,
+            {},
+            "^fit needs a mechanism's class, such as Laplace, whose priced_by names the parameters that set its price, "
+            "got <class 'object'>$",
+        ),
+        (
+            {"epsilon": 1, "delta": 1e-6},
+            FakeZeroConcentrated,
+            {},
+            "^a budget counted in epsilon and delta cannot price FakeZeroConcentrated, which is priced by rho$",
+        ),
         ({"epsilon": 1}, FakeLaplace, {"sensitivities": 1}, "sensitivities"),
     ],
 )

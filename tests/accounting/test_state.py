@@ -166,6 +166,23 @@ def test_damage_is_refused(path, value):
         PrivacyBudget.from_state(changed(state, path, value))
 
 
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        ({"epsilon": "0.25", "delta": "2"}, "an amount is out of range"),
+        ({"epsilon": "-0.25"}, "an amount is out of range"),
+        ({"sigma": "1", "delta": "0.5"}, "a cost of sigma, delta"),
+        ({}, "a cost of nothing"),
+    ],
+)
+def test_what_is_wrong_with_a_cost(cost, told):
+    budget = budget_of({"epsilon": 1})
+    budget.spend(PrivacyCost(epsilon="0.25"))
+    state = changed(budget.to_state(), ["history", 0, "cost"], cost)
+    with pytest.raises(ValueError, match=f"^the state of the budget is damaged: {told}$"):
+        PrivacyBudget.from_state(state)
+
+
 @pytest.mark.parametrize("state", [None, [], "", 1, {}], ids=repr)
 def test_what_is_no_state(state):
     with pytest.raises(ValueError, match="no state of a budget that this version can read"):

@@ -92,6 +92,7 @@ def test_gaussian_epsilon_is_the_smallest_double(sigma, places, sensitivity):
     assert again <= sigma
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 1e6), st.fractions(Fraction(1, 10**6), 100))
 def test_the_step_below(sigma, epsilon):
     place = epsilon * Fraction(sigma) ** 2 - HALF
